@@ -13,6 +13,8 @@ import (
 	"syscall"
 	"testing"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // Files next to the executable of an agent: its steps and its notes.
@@ -182,12 +184,12 @@ func noteFiles(tree string, files map[string][]byte) {
 // their position.
 func readDescriptors() (contents [][]byte) {
 	for fd := 3; ; fd++ {
-		var stat syscall.Stat_t
-		if syscall.Fstat(fd, &stat) != nil || stat.Mode&syscall.S_IFMT != syscall.S_IFREG {
+		var stat unix.Stat_t
+		if unix.Fstat(fd, &stat) != nil || stat.Mode&unix.S_IFMT != unix.S_IFREG {
 			return contents
 		}
 		content := make([]byte, stat.Size)
-		n, err := syscall.Pread(fd, content, 0)
+		n, err := unix.Pread(fd, content, 0)
 		if err != nil {
 			n = 0
 		}
@@ -355,10 +357,11 @@ func (s Step) fork() error {
 		return err
 	}
 	defer ready.Close()
-	child, err := os.StartProcess(os.Args[0], []string{os.Args[0], forkFlag + string(text)}, &os.ProcAttr{
-		Files: []*os.File{nil, os.Stdout, os.Stderr, held},
-		Sys:   &syscall.SysProcAttr{Setsid: s.N == 1},
-	})
+	attr := &os.ProcAttr{Files: []*os.File{nil, os.Stdout, os.Stderr, held}}
+	if s.N == 1 {
+		attr.Sys = unix.NewSession()
+	}
+	child, err := os.StartProcess(os.Args[0], []string{os.Args[0], forkFlag + string(text)}, attr)
 	held.Close()
 	if err != nil {
 		return err
@@ -378,7 +381,7 @@ func playFork(text string) error {
 	if err != nil {
 		return err
 	}
-	if err := syscall.Flock(int(lock.Fd()), syscall.LOCK_EX|syscall.LOCK_NB); err != nil {
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
 		return err
 	}
 	if err := syscall.Close(3); err != nil {
@@ -397,8 +400,8 @@ func Locked(lock string) (bool, error) {
 		return false, err
 	}
 	defer f.Close()
-	err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	err = unix.Flock(int(f.Fd()), unix.LOCK_EX|unix.LOCK_NB)
+	if errors.Is(err, unix.EWOULDBLOCK) {
 		return true, nil
 	}
 	if err != nil {
@@ -406,7 +409,7 @@ func Locked(lock string) (bool, error) {
 	}
 	// Explicitly, because a process that is being started holds a copy of the
 	// descriptor for a moment.
-	return false, syscall.Flock(int(f.Fd()), syscall.LOCK_UN)
+	return false, unix.Flock(int(f.Fd()), unix.LOCK_UN)
 }
 
 // A Gate is where agents wait for the test.
@@ -417,7 +420,7 @@ type Gate struct {
 
 // NewGate makes a gate, a FIFO at path. The caller closes it.
 func NewGate(path string) (*Gate, error) {
-	if err := syscall.Mkfifo(path, 0o600); err != nil {
+	if err := unix.Mkfifo(path, 0o600); err != nil {
 		return nil, &fs.PathError{Op: "mkfifo", Path: path, Err: err}
 	}
 	// For reading too: so it opens, and what is written stays, with no reader.

@@ -10,11 +10,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // The hostile rules attack a runtime from both sides: from the repository before
@@ -87,7 +87,7 @@ var plants = []plant{
 	{"a link to a new file outside", func(path, outside string) error { return os.Symlink(filepath.Join(outside, "new"), path) }},
 	{"a link to the environment", func(path, _ string) error { return os.Symlink("/proc/self/environ", path) }},
 	{"a link to itself", func(path, _ string) error { return os.Symlink(filepath.Base(path), path) }},
-	{"a FIFO", func(path, _ string) error { return syscall.Mkfifo(path, 0o644) }},
+	{"a FIFO", func(path, _ string) error { return unix.Mkfifo(path, 0o644) }},
 	{"a directory", func(path, _ string) error { return os.Mkdir(path, 0o755) }},
 }
 

@@ -7,7 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"strings"
-	"syscall"
+
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // spoilers leave in a directory what must not hold up or mislead a run that
@@ -18,7 +19,7 @@ var spoilers = []struct {
 	do   func(dir, file, outside string) error
 }{
 	{"a FIFO", func(dir, file, _ string) error {
-		return at(dir, file, func(name string) error { return syscall.Mkfifo(name, 0o600) })
+		return at(dir, file, func(name string) error { return unix.Mkfifo(name, 0o600) })
 	}},
 	{"a socket", func(dir, file, _ string) error { return at(dir, file, socket) }},
 	{"a link to a file", func(dir, file, outside string) error {
@@ -52,7 +53,7 @@ var spoilers = []struct {
 	{"folders 1500 deep", func(dir, _, _ string) error { return deepen(dir, 1500) }},
 	{"2000 files", func(dir, _, _ string) error {
 		for i := range 2000 {
-			if err := syscall.Mknod(filepath.Join(dir, fmt.Sprint("file-", i)), syscall.S_IFREG|0o600, 0); err != nil {
+			if err := unix.Mknod(filepath.Join(dir, fmt.Sprint("file-", i)), unix.S_IFREG|0o600); err != nil {
 				return err
 			}
 		}
@@ -165,7 +166,7 @@ func at(dir, file string, make func(name string) error) error {
 
 // socket makes a socket; its address would be too long for most names.
 func socket(name string) error {
-	return syscall.Mknod(name, syscall.S_IFSOCK|0o600, 0)
+	return unix.Mknod(name, unix.S_IFSOCK|0o600)
 }
 
 // deepen makes folders in folders. Their path is longer than any call takes.

@@ -86,7 +86,7 @@ func Main(version string, options ...Option) int {
 	if !enoughFiles() {
 		return 2
 	}
-	stderr := stream(os.Stderr, syscall.Stderr)
+	stderr := stream(os.Stderr, int(syscall.Stderr))
 	watchdog := newWatchdog(stderr)
 	dir, err := os.Getwd()
 	if err != nil {
@@ -96,7 +96,7 @@ func Main(version string, options ...Option) int {
 	return commands.Main(context.Background(), &commands.Env{
 		Args:        os.Args[1:],
 		Stdin:       os.Stdin,
-		Stdout:      stream(os.Stdout, syscall.Stdout),
+		Stdout:      stream(os.Stdout, int(syscall.Stdout)),
 		Stderr:      stderr,
 		Environ:     os.Environ(),
 		Dir:         dir,

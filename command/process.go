@@ -7,8 +7,7 @@ import (
 	"runtime/debug"
 	"strconv"
 
-	"golang.org/x/sys/unix"
-
+	"github.com/busdk/bus-agent/internal/unix"
 	"github.com/busdk/bus-agent/runner"
 )
 

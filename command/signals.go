@@ -14,6 +14,7 @@ import (
 
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // lastWord is the time for the message of a program that does not end by itself.
@@ -102,7 +103,7 @@ func (w *watchdog) signaled(sig os.Signal) {
 			deadly = s
 		}
 		signal.Reset(deadly)
-		_ = syscall.Kill(os.Getpid(), deadly)
+		_ = unix.Kill(os.Getpid(), deadly)
 		w.after(lastWord, func() { w.exit(1) }) // where that is ignored
 	default:
 		w.caught = true

@@ -10,6 +10,8 @@ import (
 	"path/filepath"
 	"strings"
 	"syscall"
+
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // FileName is the name of the canonical project instruction file.
@@ -68,7 +70,7 @@ func isRepository(dir string) bool {
 	case !info.Mode().IsRegular():
 		return false
 	}
-	f, err := os.OpenFile(git, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := os.OpenFile(git, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return false
 	}
@@ -136,7 +138,7 @@ func openRegular(root *os.Root, name string) (*os.File, fs.FileInfo, error) {
 	}
 	// The file may have been replaced since, so the open must not block and its
 	// result is checked again.
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil, err
 	}

@@ -5,9 +5,9 @@ import (
 	"io/fs"
 	"os"
 	"path"
-	"syscall"
 
 	"github.com/busdk/bus-agent/internal/tree"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // editLimit is the size limit of a file that is edited, in bytes.
@@ -120,7 +120,7 @@ func replace(root *os.Root, name string, info fs.FileInfo, data []byte) (err err
 	if err := writeNew(root, temp, data, info.Mode().Perm()); err != nil {
 		return err
 	}
-	if owner, ok := info.Sys().(*syscall.Stat_t); ok && os.Geteuid() == 0 {
+	if owner, ok := info.Sys().(*unix.SysStat); ok && os.Geteuid() == 0 {
 		if err := root.Lchown(temp, int(owner.Uid), int(owner.Gid)); err != nil {
 			return err
 		}

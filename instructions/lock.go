@@ -6,11 +6,11 @@ import (
 	"io/fs"
 	"os"
 	"sync"
-	"syscall"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/internal/tree"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // lockWait bounds the wait for the lock of a workdir. Our locks are held for
@@ -125,7 +125,7 @@ type directory struct{ name, number string }
 func identity(root *os.Root) directory {
 	d := directory{name: root.Name()}
 	if info, err := root.Stat("."); err == nil {
-		if stat, ok := info.Sys().(*syscall.Stat_t); ok {
+		if stat, ok := info.Sys().(*unix.SysStat); ok {
 			d.number = fmt.Sprint(stat.Dev, stat.Ino)
 		}
 	}
@@ -134,7 +134,7 @@ func identity(root *os.Root) directory {
 
 // tryLock takes the exclusive lock of a directory if it is free.
 func tryLock(root *os.Root, name string) (*os.File, error) {
-	f, err := root.OpenFile(name, os.O_RDONLY|syscall.O_DIRECTORY, 0)
+	f, err := root.OpenFile(name, os.O_RDONLY|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil, err
 	}

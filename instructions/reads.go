@@ -16,6 +16,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/tree"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // A Read names files below a repository that a CLI reads by itself: context files,
@@ -265,7 +266,7 @@ func (k *check) over() error {
 
 // list returns the entries of dir that may be read.
 func (k *check) list(dir string) []fs.DirEntry {
-	f, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	f, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil // missing, or the CLI cannot read it either
 	}

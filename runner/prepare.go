@@ -136,6 +136,9 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 		p.warning.Unlock()
 		r.warn(line)
 	}
+	if err := process.Supported(); err != nil {
+		return p, &agent.Error{Kind: agent.ErrUsage, Err: err}
+	}
 	if p.purpose.talks() {
 		if err := p.req.CheckUnused("a session", runOnly...); err != nil {
 			return p, err

@@ -13,12 +13,12 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // Export writes a tar file, compressed by gzip, with the records of runs and the prompts
@@ -174,7 +174,7 @@ func isPortable(name string) bool {
 // hasOneName reports whether a file has no hard link. One that has can be a file of
 // the user from elsewhere.
 func hasOneName(stat fs.FileInfo) bool {
-	sys, ok := stat.Sys().(*syscall.Stat_t)
+	sys, ok := stat.Sys().(*unix.SysStat)
 	return ok && sys.Nlink == 1
 }
 

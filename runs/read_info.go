@@ -11,9 +11,8 @@ import (
 	"sync"
 	"time"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // maxInfo bounds run-info.yaml, in bytes. A record has a command line and a few error

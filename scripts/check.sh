@@ -30,9 +30,12 @@ go vet -tags acceptance,soak ./...
 step "layers"
 go test -count=1 ./internal/layers
 
-step "builds for darwin and for each backend alone"
-GOOS=darwin GOARCH=arm64 go vet ./...
+step "builds for other systems and for each backend alone"
+GOOS=darwin GOARCH=arm64 go vet ./... # the tests too
 GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/bus-agent
+for os in windows freebsd; do
+	GOOS=$os go build ./... # programs that import the library; package process starts nothing there
+done
 for keep in $backends; do
 	tags=urfave_cli_no_docs
 	for b in $backends; do

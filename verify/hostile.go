@@ -7,11 +7,11 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/unix"
 	"github.com/busdk/bus-agent/modeltest"
 )
 
@@ -254,7 +254,7 @@ func contextFIFO(t *trial) error {
 		return err
 	}
 	for _, name := range t.contextFiles() {
-		if err := syscall.Mkfifo(filepath.Join(t.work, name), 0o600); err != nil {
+		if err := unix.Mkfifo(filepath.Join(t.work, name), 0o600); err != nil {
 			return err
 		}
 	}

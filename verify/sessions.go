@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/unix"
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/session"
 )
@@ -257,7 +258,7 @@ func (t *trial) resumeAfterKill(s *session.Session) error {
 	}
 	if pid := s.PID(); pid == 0 {
 		return errors.New("the process of the agent is not known")
-	} else if err := syscall.Kill(-pid, syscall.SIGKILL); err != nil {
+	} else if err := unix.Kill(-pid, syscall.SIGKILL); err != nil {
 		return fmt.Errorf("the agent is not the leader of a process group: %w", err)
 	}
 	select {

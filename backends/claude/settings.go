@@ -112,7 +112,7 @@ const maxRules = 10_000
 
 // rules returns the names of the rules in a folder, in order.
 func (t *tree) rules(ctx context.Context, dir string) (names []string, err error) {
-	folder, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	folder, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil // Claude Code cannot read them either
 	}

@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 // Command bench prints what bus-agent costs next to the limit it is measured
 // against, both measured in turn in the same run. It never fails on a figure:
 // machines differ.

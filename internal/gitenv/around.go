@@ -6,7 +6,7 @@ import (
 	"slices"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // Around returns the folders of the repositories around dir: first the topmost folder at

@@ -14,7 +14,7 @@ import (
 
 	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/internal/tree"
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // Limits of the search.
@@ -303,7 +303,7 @@ func (f *finder) hookFiles(dir string) error {
 		return nil
 	}
 	f.seen["hooks "+dir] = true
-	folder, err := os.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_DIRECTORY, 0)
+	folder, err := os.OpenFile(dir, os.O_RDONLY|unix.O_NONBLOCK|unix.O_DIRECTORY, 0)
 	if err != nil {
 		return nil
 	}

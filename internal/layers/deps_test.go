@@ -14,7 +14,7 @@ import (
 // besides the standard library.
 var everyProgram = strings.Fields(`
 	agent formatters instructions jsonline registry render runner session session/engine
-	internal/capture internal/gitenv internal/process internal/statefile internal/tree
+	internal/capture internal/gitenv internal/process internal/statefile internal/tree internal/unix
 	github.com/tailscale/hujson golang.org/x/sys/cpu golang.org/x/sys/unix`)
 
 // brings lists what each backend adds: itself and what it speaks.

@@ -27,7 +27,7 @@ func TestStartedProgramsAreListed(t *testing.T) {
 		"internal/commands/mcp/mcp.go":        "`bus-agent-mcp`, next to bus-agent",
 		"verify/hostile.go":                   "`git add`, `git status` and `git diff`",
 		"internal/commands/runtimes/state.go": "with `-V`: `doctor`",
-		"internal/process/detach.go":          "", // for package control
+		"internal/unix/unix.go":               "", // for package control
 		"internal/process/leader_darwin.go":   "", // for all others
 		"internal/process/leader_linux.go":    "",
 		"internal/process/lookpath.go":        "", // for session attach and mcp

@@ -11,9 +11,9 @@ import (
 	"strconv"
 	"strings"
 	"sync"
-	"syscall"
 
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // TempPrefix begins the names of the folders for temporary files that a run
@@ -183,7 +183,7 @@ func openClaim(folder *os.Root) (*os.File, error) {
 	if dir, err := folder.Stat("."); err != nil || !isOurs(dir) {
 		return nil, errNoClaim
 	}
-	f, err := folder.OpenFile(ClaimName, os.O_RDWR|syscall.O_NONBLOCK, 0)
+	f, err := folder.OpenFile(ClaimName, os.O_RDWR|unix.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, err
 	}
@@ -195,7 +195,7 @@ func openClaim(folder *os.Root) (*os.File, error) {
 }
 
 func isOurs(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
+	stat, ok := info.Sys().(*unix.SysStat)
 	return ok && int(stat.Uid) == os.Geteuid()
 }
 

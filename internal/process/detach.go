@@ -6,7 +6,7 @@ import (
 	"runtime"
 	"syscall"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // Detached describes a program that outlives the one that starts it: it runs in a new
@@ -45,10 +45,9 @@ func StartDetached(d Detached) (*DetachedProcess, error) {
 		return nil, err
 	}
 	defer far.Close()
-	pid, err := syscall.ForkExec(d.Path, d.Args, &syscall.ProcAttr{
+	pid, err := unix.StartSession(d.Path, d.Args, &syscall.ProcAttr{
 		Dir: d.Dir, Env: d.Env,
 		Files: []uintptr{input.Fd(), d.Log.Fd(), d.Log.Fd(), far.Fd()},
-		Sys:   &syscall.SysProcAttr{Setsid: true},
 	})
 	runtime.KeepAlive(d.Log)
 	if err != nil {
@@ -65,7 +64,7 @@ func (d *DetachedProcess) Stop() { _ = unix.Kill(d.PID, unix.SIGTERM) } // it is
 func (d *DetachedProcess) Wait() {
 	var status unix.WaitStatus
 	for {
-		if _, err := unix.Wait4(d.PID, &status, 0, nil); err != unix.EINTR {
+		if _, err := unix.Wait4(d.PID, &status, 0); err != unix.EINTR {
 			return
 		}
 	}

@@ -6,7 +6,7 @@ import (
 	"strings"
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // emptyDirs removes empty directories that a process left in a directory.

@@ -3,7 +3,7 @@ package process
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // How long after the signal that ends a program what happens. An orderly stop is over

@@ -3,7 +3,7 @@ package process
 import (
 	"sync"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // reap removes a child that has exited from the process table. It does not
@@ -11,7 +11,7 @@ import (
 func reap(pid int) (unix.WaitStatus, bool) {
 	for {
 		var status unix.WaitStatus
-		got, err := unix.Wait4(pid, &status, unix.WNOHANG, nil)
+		got, err := unix.Wait4(pid, &status, unix.WNOHANG)
 		if err != unix.EINTR {
 			return status, err == nil && got == pid
 		}

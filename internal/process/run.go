@@ -6,7 +6,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // A run is a started process, its leader, and what distinguishes its descendants from

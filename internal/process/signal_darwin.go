@@ -13,5 +13,3 @@ func signalProcess(m process, sig unix.Signal) bool {
 	seen, err := readProcess(m.pid)
 	return err == nil && seen.born == m.born && !seen.dead && unix.Kill(m.pid, sig) == nil
 }
-
-func chase(func(uint64) bool, func(process) bool) {}

@@ -13,6 +13,15 @@ import (
 	"time"
 )
 
+// Supported returns nil on Linux and macOS, and on other systems why nothing is started
+// there.
+func Supported() error {
+	if runtime.GOOS == "linux" || runtime.GOOS == "darwin" {
+		return nil
+	}
+	return errors.New("agents run on Linux and macOS only; on " + runtime.GOOS + " the processes that they leave behind cannot be found")
+}
+
 func (s *Spec) check() error {
 	switch {
 	case !filepath.IsAbs(s.Path):

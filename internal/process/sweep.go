@@ -4,7 +4,7 @@ import (
 	"slices"
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // terminate asks the process to end, and makes its group end if it does not

@@ -3,7 +3,7 @@ package process
 import (
 	"time"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // toolGrace is how long descendants that are ended alone may take to end by

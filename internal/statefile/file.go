@@ -12,7 +12,7 @@ import (
 	"path/filepath"
 	"strings"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // Open opens the regular file at path for reading, see [Dir.Open].

@@ -7,9 +7,8 @@ import (
 	"os"
 	"path/filepath"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // UserDir returns the folder for the state called name of the user described by

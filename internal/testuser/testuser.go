@@ -1,3 +1,5 @@
+//go:build unix
+
 // Package testuser runs tests as a user without rights.
 package testuser
 

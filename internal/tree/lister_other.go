@@ -8,7 +8,7 @@ import (
 	"io/fs"
 	"os"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // A lister lists folders, one at a time. The zero value is ready.

@@ -2,7 +2,7 @@
 
 package tree
 
-import "golang.org/x/sys/unix"
+import "github.com/busdk/bus-agent/internal/unix"
 
 // makeReadable gives the user all rights to a directory, which is not a link.
 func makeReadable(at int, name string) error {

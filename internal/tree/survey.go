@@ -12,7 +12,7 @@ import (
 	"sync"
 	"sync/atomic"
 
-	"golang.org/x/sys/unix"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // SurveyEntries is how many files and folders a survey looks at: more than large

@@ -4,9 +4,8 @@ import (
 	"errors"
 	"fmt"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/unix"
 	"github.com/busdk/bus-agent/session"
 )
 

@@ -6,6 +6,8 @@ import (
 	"fmt"
 	"os"
 	"syscall"
+
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // OpenFile returns a sink that appends a line of JSON for each event to a regular
@@ -15,7 +17,7 @@ import (
 // [Hooks.Close] closes it.
 func OpenFile(path string) (Sink, error) {
 	// Without a wait for the reader of a named pipe.
-	out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
+	out, err := os.OpenFile(path, os.O_WRONLY|os.O_APPEND|os.O_CREATE|unix.O_NOFOLLOW|unix.O_NONBLOCK, 0o600)
 	if errors.Is(err, syscall.ELOOP) {
 		return nil, fmt.Errorf("%s is a symbolic link, which hooks do not follow", path)
 	}
@@ -25,7 +27,7 @@ func OpenFile(path string) (Sink, error) {
 	info, err := out.Stat()
 	if err == nil && !info.Mode().IsRegular() {
 		err = fmt.Errorf("%s is not a regular file", path)
-	} else if err == nil && info.Sys().(*syscall.Stat_t).Nlink > 1 {
+	} else if err == nil && info.Sys().(*unix.SysStat).Nlink > 1 {
 		err = fmt.Errorf("%s has another name too, a hard link; remove it", path)
 	}
 	if err != nil {

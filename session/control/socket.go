@@ -10,7 +10,8 @@ import (
 	"os"
 	"path/filepath"
 	"strconv"
-	"syscall"
+
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // maxSocketName is how long the name of a socket may be, in bytes: the least of
@@ -71,7 +72,7 @@ func checkPrivate(dir string) error {
 	if err != nil {
 		return err
 	}
-	stat, ok := info.Sys().(*syscall.Stat_t)
+	stat, ok := info.Sys().(*unix.SysStat)
 	if !info.IsDir() || !ok || int(stat.Uid) != os.Geteuid() || info.Mode().Perm()&0o077 != 0 {
 		return fmt.Errorf("%s is not a folder of this user alone", dir)
 	}

@@ -9,11 +9,11 @@ import (
 	"slices"
 	"strings"
 	"sync"
-	"syscall"
 	"unicode"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // MayEdit reports whether access permits changing the files in names: whether an
@@ -147,7 +147,7 @@ func (s Start) isPlain(dir, place string) bool {
 
 // hasOtherNames reports whether a file has hard links, or whether that is unknown.
 func hasOtherNames(info fs.FileInfo) bool {
-	s, ok := info.Sys().(*syscall.Stat_t)
+	s, ok := info.Sys().(*unix.SysStat)
 	return !ok || s.Nlink != 1
 }
 

@@ -5,10 +5,10 @@ import (
 	"path/filepath"
 	"runtime"
 	"strings"
-	"syscall"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/unix"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -122,7 +122,7 @@ func (g *Ground) build(t testing.TB, base string) {
 	ok(os.Link(filepath.Join(g.Outside, "hard"), filepath.Join(g.Workdir, "hard")))
 	ok(os.Symlink(g.Outside, filepath.Join(g.Workdir, "out-absolute")))
 	ok(os.Symlink(filepath.Join(g.Workdir, "sub"), filepath.Join(g.Workdir, "in-absolute")))
-	ok(syscall.Mkfifo(filepath.Join(g.Workdir, "fifo"), 0o644))
+	ok(unix.Mkfifo(filepath.Join(g.Workdir, "fifo"), 0o644))
 	ok(os.Symlink("fifo/x", filepath.Join(g.Workdir, "below-fifo")))
 }
 

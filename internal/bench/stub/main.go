@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 // Command stub is the smallest agent: it reads its prompt, answers and exits.
 // With arguments it answers as the Codex CLI does. Variables make it print
 // much:

@@ -12,9 +12,8 @@ import (
 	"strings"
 	"syscall"
 
-	"golang.org/x/sys/unix"
-
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // The name of the file that has the results until the command succeeds is that of the
@@ -102,7 +101,7 @@ func (prog *Program) ReplaceFile(path string, data []byte) error {
 // openOutput opens the file of --output to write it as it is. It follows no link in the
 // place of the file.
 func openOutput(path string) (*os.File, error) {
-	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC | syscall.O_NOFOLLOW
+	flags := os.O_WRONLY | os.O_CREATE | os.O_TRUNC | unix.O_NOFOLLOW
 	if isDescriptor(path) {
 		flags = os.O_WRONLY | os.O_APPEND
 	}
@@ -207,7 +206,7 @@ func removeStalePartials(path string) {
 // ownFile reports whether a file is a regular one of this user with one name, or with none
 // if it was replaced meanwhile.
 func ownFile(info fs.FileInfo) bool {
-	stat, ok := info.Sys().(*syscall.Stat_t)
+	stat, ok := info.Sys().(*unix.SysStat)
 	return ok && info.Mode().IsRegular() && stat.Nlink <= 1 && int(stat.Uid) == os.Geteuid()
 }
 

@@ -15,6 +15,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/internal/commands/run"
+	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
@@ -88,6 +89,9 @@ func (o *startOptions) hookFlags(prog *cmdline.Program) []urfave.Flag {
 // settle returns the options for a new session.
 func (o *startOptions) settle(ctx context.Context, prog *cmdline.Program, args []string) (control.StartOptions, error) {
 	opts, req := o.start, &o.Request
+	if err := process.Supported(); err != nil {
+		return opts, agent.Usagef("%w", err)
+	}
 	// The process that holds the session has another current directory.
 	workdir, err := filepath.Abs(cmp.Or(req.Workdir, prog.Env.Dir))
 	if err != nil {

@@ -5,8 +5,9 @@ import (
 	"os/signal"
 	"sync"
 
-	"golang.org/x/sys/unix"
 	"golang.org/x/term"
+
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // A rawTerminal is a terminal that is in raw mode from begin to restore, except while

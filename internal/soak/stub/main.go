@@ -1,3 +1,5 @@
+//go:build linux || darwin
+
 // Command stub is the agent of the soak tests. It reads its prompt and prints
 // the output that the file of its last argument, --play=FILE, describes.
 //
