@@ -3,11 +3,11 @@ package policy
 import (
 	"os"
 	"path/filepath"
-	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // Load reads the policy in a file of the user, an absolute path. It refuses a file for which
@@ -21,7 +21,7 @@ func Load(file string, dirs ...string) (*Policy, error) {
 	if err != nil {
 		return nil, agent.Usagef("policy: %w", err)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
+	if stat, ok := info.Sys().(*unix.SysStat); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
 		return nil, agent.Usagef("policy %s: it belongs to another user", file)
 	}
 	text, err := statefile.ReadLinked(file, MaxSize)
