@@ -221,6 +221,11 @@ const (
 	FailureQuota          Failure = "quota"
 	// FailureIdleTimeout: the runtime itself ended a turn without progress.
 	FailureIdleTimeout Failure = "idle_timeout"
+	// The answer is not whole: it has reached the limit of tokens or of requests to the
+	// model, or the model refuses to answer.
+	FailureMaxTokens   Failure = "max_tokens"
+	FailureMaxRequests Failure = "max_requests"
+	FailureRefusal     Failure = "refusal"
 )
 
 // Clone returns a copy of e that shares no memory with the decoder.

@@ -33,7 +33,7 @@ func (t *text) call(dst []byte, e *agent.Event) []byte {
 	t.called.id, t.called.line = strings.Clone(e.Tool.ID), line
 	dst = t.begin(dst)
 	if again {
-		if input := essence(e.Tool.Input); input != "" {
+		if input := Essence(e.Tool.Input); input != "" {
 			dst = t.endLine(clean(t, append(dst, "  | "...), below(input)))
 		}
 		return dst
@@ -43,7 +43,7 @@ func (t *text) call(dst []byte, e *agent.Event) []byte {
 
 func (t *text) toolLine(dst []byte, tool *agent.Tool) []byte {
 	dst = clean(t, dst, oneLine(tool.Name))
-	if input := essence(tool.Input); input != "" {
+	if input := Essence(tool.Input); input != "" {
 		if tool.Name != "" {
 			dst = append(dst, ": "...)
 		}
@@ -129,8 +129,10 @@ func (t *text) payload(dst []byte, p agent.Payload) []byte {
 	return t.safe.end(appendSafeText(&t.safe, dst, quoted))
 }
 
-// essence returns what a reader wants to know of a tool's input, bounded.
-func essence(input json.RawMessage) string {
+// Essence returns what a reader wants to know of the input of a tool call, such as its
+// command or its file, shortened to at most a few thousand bytes; "" for an empty input. It
+// is not safe to print: see [Sanitize].
+func Essence(input json.RawMessage) string {
 	if len(input) == 0 {
 		return ""
 	}

@@ -27,6 +27,7 @@ var purposes = []struct {
 }{
 	{"Run agents", []string{"run", "chat", "mcp"}},
 	{"Background sessions", []string{"session"}},
+	{"Editors", []string{"acp"}},
 	{"Records of runs", []string{"runs"}},
 	{"Prompts and output", []string{"render", "format"}},
 	{"Runtimes and projects", []string{"detect", "doctor", "verify", "runtime", "instructions"}},
@@ -43,7 +44,8 @@ commands in the section of the group. ` + "`bus-agent help COMMAND`" + ` prints 
 
 With --format json, every command that reports something prints JSON. These have no JSON
 form: render, format, completion and help print text, runs export and runs report write a
-file, chat and session attach use the terminal, and the rest print nothing.
+file, chat and session attach use the terminal, acp speaks its protocol, and the rest
+print nothing.
 
 `
 

@@ -43,6 +43,7 @@ var subjects = []cmdline.Command{
 	{Name: "session", Make: session.Command},
 	{Name: "chat", Make: session.ChatCommand},
 	{Name: "mcp", Make: mcp.Command},
+	{Name: "acp", Make: session.ACPCommand},
 	{Name: "runs", Make: runs.Command},
 	{Name: "render", Make: run.RenderCommand},
 	{Name: "format", Make: run.FormatCommand},

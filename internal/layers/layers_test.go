@@ -33,7 +33,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"runner", "backends/*"}},
 	{packages: []string{"backends/all", "backends/more", "backendtest", "modeltest", "preferences", "runs", "structured", "fallback", "session/tmux"}},
 	{packages: []string{"runs/*", "session/control", "verify"}},
-	{packages: []string{"verify/targets", "delegation"}},
+	{packages: []string{"verify/targets", "delegation", "session/acpagent"}},
 	{packages: []string{"internal/commands/cmdline"}},
 	{packages: []string{"internal/commands/run"}},
 	{packages: []string{"internal/commands/settings"}},
@@ -115,11 +115,12 @@ func checkImport(t *testing.T, pkg string, row int, imported string) {
 // named lists the packages outside backends that may name a runtime in their code, and
 // the strings that do, nil for all.
 var named = map[string][]string{
-	"appserver":      nil,                                                                                    // the protocol of one
-	"modeltest":      nil,                                                                                    // the servers of their models
-	"verify/targets": nil,                                                                                    // how to point each at one
-	"runner":         {"CURSOR_AGENT_OUTPUT_FORMAT", "CURSOR_AGENT_TIMEOUT", "CURSOR_AGENT_MODEL", "cursor"}, // the specification makes them variables of all
-	"session/tmux":   {"#{history_size},#{cursor_x}:#{cursor_y},#{pane_dead},#{pane_dead_status},#{pane_dead_signal}"},
+	"appserver":        nil,                                                                                    // the protocol of one
+	"modeltest":        nil,                                                                                    // the servers of their models
+	"verify/targets":   nil,                                                                                    // how to point each at one
+	"runner":           {"CURSOR_AGENT_OUTPUT_FORMAT", "CURSOR_AGENT_TIMEOUT", "CURSOR_AGENT_MODEL", "cursor"}, // the specification makes them variables of all
+	"session/acpagent": {`json:"cursor"`, `json:"nextCursor,omitempty"`},                                       // members of the protocol
+	"session/tmux":     {"#{history_size},#{cursor_x}:#{cursor_y},#{pane_dead},#{pane_dead_status},#{pane_dead_signal}"},
 }
 
 // All runtimes are served alike: what is true of one alone is in its package. Packages

@@ -146,9 +146,9 @@ func TestEndsOfTurns(t *testing.T) {
 	for answer, want := range map[string]string{
 		`{"stopReason":"end_turn"}`:          "result",
 		`{"stopReason":"cancelled"}`:         "result failed interrupted",
-		`{"stopReason":"max_tokens"}`:        "result failed the answer has reached the limit of tokens",
-		`{"stopReason":"max_turn_requests"}`: "result failed the turn has reached the limit of requests to the model",
-		`{"stopReason":"refusal"}`:           "result failed the agent refuses to answer",
+		`{"stopReason":"max_tokens"}`:        "result failed max_tokens the answer has reached the limit of tokens",
+		`{"stopReason":"max_turn_requests"}`: "result failed max_requests the turn has reached the limit of requests to the model",
+		`{"stopReason":"refusal"}`:           "result failed refusal the agent refuses to answer",
 		`{"stopReason":"boredom"}`:           "result failed the turn has ended: boredom",
 		`{}`:                                 "result failed the agent gives no reason for the end of the turn",
 		`7`:                                  "result failed the answer is not understood: json: cannot unmarshal number into Go value of type acp.promptResult",

@@ -18,6 +18,13 @@ var reasons = map[string]string{
 	"":                  "the agent gives no reason for the end of the turn",
 }
 
+// unfinished are the classes of these ends.
+var unfinished = map[string]agent.Failure{
+	"max_tokens":        agent.FailureMaxTokens,
+	"max_turn_requests": agent.FailureMaxRequests,
+	"refusal":           agent.FailureRefusal,
+}
+
 // finish reports the end of a turn, m, which is nil when the agent did not end it. One
 // that is late has no result.
 func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
@@ -62,7 +69,7 @@ func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
 	case result.StopReason == "cancelled":
 		event.Failed, event.Interrupted = true, true
 	default:
-		event.Failed, event.Text = true, reasons[result.StopReason]
+		event.Failed, event.Failure, event.Text = true, unfinished[result.StopReason], reasons[result.StopReason]
 		if event.Text == "" {
 			event.Text = "the turn has ended: " + result.StopReason
 		}

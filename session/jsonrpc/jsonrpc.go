@@ -1,5 +1,6 @@
-// Package jsonrpc is a connection to an agent that speaks JSON-RPC 2.0, one message a
-// line, for engines.
+// Package jsonrpc is a connection to a peer that speaks JSON-RPC 2.0, one message a
+// line: to an agent, for engines, or to the client of an agent. Its texts call the peer
+// the agent.
 package jsonrpc
 
 import (
@@ -18,8 +19,11 @@ import (
 
 // Codes of errors.
 const (
+	CodeParse          = -32700
+	CodeInvalidRequest = -32600
 	CodeMethodNotFound = -32601
 	CodeInvalidParams  = -32602
+	CodeInternal       = -32603
 )
 
 // An Error is the refusal of a request.
@@ -269,6 +273,15 @@ func (c *Conn) Answer(ctx context.Context, id json.RawMessage, result any) error
 	encoded, err := json.Marshal(result)
 	if err == nil {
 		_, err = c.write(ctx, Message{ID: id, Result: encoded})
+	}
+	return err
+}
+
+// Fail answers a request with an error and returns when the answer is written.
+func (c *Conn) Fail(ctx context.Context, id json.RawMessage, e *Error) error {
+	encoded, err := json.Marshal(e)
+	if err == nil {
+		_, err = c.write(ctx, Message{ID: id, Error: encoded})
 	}
 	return err
 }
