@@ -12,11 +12,14 @@ INSPECTOR_VERSION := 0.15.0
 AGENTS := $(CURDIR)/.cache/agents
 AXE := $(CURDIR)/.cache/axe
 INSPECTOR := $(CURDIR)/.cache/inspector
+ACP_SDK_VERSION := 2.4.0
+ACPX_VERSION := 0.19.1
+ACP_CLIENTS := $(CURDIR)/.cache/acp-clients
 BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r grep -l '^func Benchmark' | xargs -r -n1 dirname | sort -u),$(error no benchmarks in the repository; run this in a git checkout))
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe inspector fmt api canary verified compatibility release-tree release-test
+.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe acp-clients inspector fmt api canary verified compatibility release-tree release-test
 
 all: build
 
@@ -99,6 +102,9 @@ axe:
 # The MCP inspector calls the tools of bus-agent mcp, in tests only.
 inspector:
 	./scripts/install-agents.sh '$(INSPECTOR)' @modelcontextprotocol/inspector@$(INSPECTOR_VERSION)
+# Clients of the Agent Client Protocol, for the tests of "bus-agent acp".
+acp-clients:
+	./scripts/install-agents.sh '$(ACP_CLIENTS)' @agentclientprotocol/sdk@$(ACP_SDK_VERSION) acpx@$(ACPX_VERSION)
 
 # Attacks by the repository, by the agent and by stale files of a killed run, on every
 # registered runtime, engine and kind of state, with stub agents and with the real CLIs:
@@ -115,6 +121,10 @@ acceptance: build build-mcp agents tmux chromium axe inspector
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' BUS_AGENT_INSPECTOR='$(INSPECTOR)/node_modules/.bin/mcp-inspector' \
+acceptance: build agents tmux chromium axe acp-clients
+	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
+		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
+		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' BUS_AGENT_ACP_CLIENTS='$(ACP_CLIENTS)/node_modules' \
 		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" BUS_AGENT_AXE='$(AXE)/node_modules/axe-core/axe.min.js' \
 		./scripts/gotest.sh -tags acceptance -count=1 -parallel 6 -timeout 30m -run '$(RUN)' -skip '$(SKIP)' ./acceptance/... ./session/tmux ./runs/report
 

@@ -20,6 +20,7 @@ const (
 	claudeEnv   = "BUS_AGENT_CLAUDE"
 	geminiEnv   = "BUS_AGENT_GEMINI"
 	qwenEnv     = "BUS_AGENT_QWEN"
+	acpEnv      = "BUS_AGENT_ACP_CLIENTS" // the folder node_modules with clients of ACP
 )
 
 var (
@@ -30,6 +31,8 @@ var (
 	qwen     string // absolute path of the real Qwen Code, which has no backend
 	git      string
 	node     string
+
+	acpModules string // absolute path of the folder node_modules with clients of ACP
 )
 
 func TestMain(m *testing.M) {
@@ -67,6 +70,9 @@ func findPrograms() (cleanUp func(), err error) {
 		if _, err := exec.LookPath(*cli.path); err != nil {
 			return cleanUp, fmt.Errorf("%s: %w; run `make acceptance`", cli.env, err)
 		}
+	}
+	if acpModules = os.Getenv(acpEnv); !filepath.IsAbs(acpModules) {
+		return cleanUp, fmt.Errorf("%s is not the absolute path of a folder; run `make acceptance`", acpEnv)
 	}
 	if git, err = exec.LookPath("git"); err != nil {
 		return cleanUp, err
