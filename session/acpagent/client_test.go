@@ -87,7 +87,8 @@ func (b *bench) connect() *client {
 	c.SetLogger(slog.New(slog.DiscardHandler))
 	b.t.Cleanup(c.leave)
 	got, err := c.Initialize(b.t.Context(), acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber})
-	if err != nil || got.ProtocolVersion != 1 || !got.AgentCapabilities.LoadSession || !got.AgentCapabilities.PromptCapabilities.EmbeddedContext || got.AgentCapabilities.PromptCapabilities.Image {
+	if err != nil || got.ProtocolVersion != 1 || !got.AgentCapabilities.LoadSession || !got.AgentCapabilities.PromptCapabilities.EmbeddedContext ||
+		got.AgentCapabilities.PromptCapabilities.Image != (b.server.Start.Runtime == "stub") {
 		b.t.Fatalf("%+v, %v", got, err)
 	}
 	return c

@@ -271,7 +271,7 @@ func (c *connection) leave(id json.RawMessage) {
 }
 
 // initialize answers at once, so that a client can end its input right after it.
-func (c *connection) initialize(_ context.Context, params json.RawMessage, done func(answer, error)) {
+func (c *connection) initialize(ctx context.Context, params json.RawMessage, done func(answer, error)) {
 	var p initializeParams
 	if err := decode(params, &p); err != nil {
 		done(answer{}, err)
@@ -284,6 +284,7 @@ func (c *connection) initialize(_ context.Context, params json.RawMessage, done 
 	r.Info = implementation{Name: cmp.Or(c.server.Name, "bus-agent"), Version: cmp.Or(c.server.Version, "devel")}
 	r.Capabilities.LoadSession = true
 	r.Capabilities.Prompt.EmbeddedContext = true
+	r.Capabilities.Prompt.Image = c.takesImages(ctx)
 	done(answer{result: r}, nil)
 }
 

@@ -207,7 +207,7 @@ func (c *connection) prompt(ctx context.Context, params json.RawMessage, done fu
 	if err == nil {
 		s, err = c.session(p.SessionID)
 	}
-	var message string
+	var message control.Message
 	if err == nil {
 		message, err = messageOf(p.Prompt)
 	}
@@ -220,7 +220,7 @@ func (c *connection) prompt(ctx context.Context, params json.RawMessage, done fu
 }
 
 // send sends a prompt.
-func (s *conversation) send(ctx context.Context, message string, done func(answer, error)) {
+func (s *conversation) send(ctx context.Context, m control.Message, done func(answer, error)) {
 	if ctx.Err() != nil {
 		done(answer{}, context.Cause(ctx))
 		return
@@ -230,7 +230,7 @@ func (s *conversation) send(ctx context.Context, message string, done func(answe
 	s.mu.Unlock()
 	var turn *session.Turn
 	var err error
-	switch m := (control.Message{Text: message}); {
+	switch {
 	case busy && held.Info().Steers:
 		turn, err = s.manager.Steer(ctx, handle, m)
 	case busy:

@@ -183,8 +183,12 @@ func TestPrompts(t *testing.T) {
 		{`{"type":"text","text":"a "},{"type":"text","text":"b"}`, "a b", ""},
 		{`{"type":"text","text":"see "},{"type":"resource_link","name":"x.go","uri":"file:///w/x.go"}`, "see [@x.go](/w/x.go)", ""},
 		{`{"type":"text","text":"see"},{"type":"resource","resource":{"uri":"file:///w/\"x","text":"line"}}`, "see\n<context uri=\"file:///w/%22x\">\nline\n</context>", ""},
-		{`{"type":"image","data":"","mimeType":"image/png"}`, "", "not offered"},
-		{`{"type":"resource","resource":{"uri":"x","blob":""}}`, "", "not offered"},
+		{`{"type":"text","text":"see "},{"type":"image","data":"iVBORw0KGgo=","mimeType":"image/png"}`, "Attached: image-1.png (image/png)\n\nsee [image-1.png] +image-1.png:8", ""},
+		{`{"type":"resource","resource":{"uri":"file:///w/a.png","blob":"iVBORw0KGgo="}}`, "Attached: a.png (image/png)\n\n[a.png] +a.png:8", ""},
+		{`{"type":"image","data":"","mimeType":"image/png"}`, "", "no data"},
+		{`{"type":"image","data":"!","mimeType":"image/png"}`, "", "not base64"},
+		{`{"type":"resource","resource":{"uri":"x.pdf","blob":"JVBERi0xLjc="}}`, "", "application/pdf"},
+		{`{"type":"audio","data":"","mimeType":"audio/wav"}`, "", "not offered"},
 		{``, "", "empty"},
 	} {
 		r.send(line(10+i, "session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[%s]}`, id, test.blocks)))

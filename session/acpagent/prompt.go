@@ -2,35 +2,92 @@ package acpagent
 
 import (
 	"cmp"
+	"context"
+	"encoding/base64"
+	"fmt"
+	"path"
+	"slices"
 	"strings"
+
+	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-agent/session/control"
 )
 
-// messageOf returns the text of a prompt. Files that it names or embeds are parts of the
-// text.
-func messageOf(blocks []block) (string, error) {
+// messageOf returns the message of a prompt. Files that the prompt names, or embeds as
+// text, are parts of its text; images and other files are attached.
+func messageOf(blocks []block) (m control.Message, err error) {
 	var b strings.Builder
 	for i, block := range blocks {
-		switch block.Type {
-		case "text":
+		switch {
+		case block.Type == "text":
 			b.WriteString(block.Text)
-		case "resource_link":
+		case block.Type == "resource_link":
 			b.WriteString(reference(cmp.Or(block.Name, block.URI), block.URI))
-		case "resource":
-			if block.Resource == nil || block.Resource.Text == nil {
-				return "", invalid("block %d of the prompt is a resource without text, which was not offered", i+1)
-			}
+		case block.Type == "resource" && block.Resource != nil && block.Resource.Text != nil:
 			separate(&b)
 			b.WriteString("<context uri=\"" + attribute(block.Resource.URI) + "\">\n" + *block.Resource.Text)
 			separate(&b)
 			b.WriteString("</context>\n")
+		case block.Type == "resource" && block.Resource != nil:
+			err = attach(&m, &b, block.Resource.URI, block.Resource.Blob)
+		case block.Type == "image":
+			err = attach(&m, &b, block.URI, block.Data)
 		default:
-			return "", invalid("block %d of the prompt is of type %q, which was not offered", i+1, block.Type)
+			err = invalid("it is of type %q, which was not offered", block.Type)
+		}
+		if err != nil {
+			return m, invalid("block %d of the prompt: %v", i+1, err)
 		}
 	}
-	if strings.TrimSpace(b.String()) == "" {
-		return "", invalid("the prompt is empty")
+	if m.Text = b.String(); strings.TrimSpace(m.Text) == "" {
+		return m, invalid("the prompt is empty")
 	}
-	return b.String(), nil
+	return m, nil
+}
+
+// attach attaches a file, and names it at its place in the text.
+func attach(m *control.Message, b *strings.Builder, uri, data string) error {
+	content, err := base64.StdEncoding.DecodeString(data)
+	if err != nil {
+		return fmt.Errorf("its data is not base64: %w", err)
+	}
+	if len(content) == 0 {
+		return fmt.Errorf("it has no data")
+	}
+	file := agent.Attachment{Data: content}
+	kind, extension, _ := strings.Cut(file.MediaType(), "/")
+	if file.Name = path.Base(uri); uri == "" || strings.HasSuffix(uri, "/") {
+		file.Name = fmt.Sprintf("%s-%d.%s", kind, len(m.Attachments)+1, extension)
+	}
+	for n := 2; slices.ContainsFunc(m.Attachments, func(a agent.Attachment) bool { return a.Name == file.Name }); n++ {
+		file.Name = fmt.Sprintf("%d-%s", n, path.Base(uri))
+	}
+	m.Attachments = append(m.Attachments, file)
+	b.WriteString("[" + file.Name + "]")
+	return nil
+}
+
+// takesImages reports whether the runtime of new sessions takes images.
+func (c *connection) takesImages(ctx context.Context) bool {
+	m, err := c.manager(ctx, control.Settings{Runtime: c.server.Start.Runtime, Workdir: "/"})
+	if err != nil {
+		return false
+	}
+	var rt registry.Runtime
+	if token := c.server.Start.Runtime; token != "" {
+		rt, _, err = registryOf(m).ParseToken(token)
+	} else {
+		r := m.Runner
+		if r == nil {
+			r = &runner.Runner{}
+		}
+		var selected runner.Selection
+		selected, err = r.Resolve(ctx, "")
+		rt = selected.Runtime
+	}
+	return err == nil && rt.Session != nil && slices.Contains(rt.Session.Options.Attachments, agent.MediaPNG)
 }
 
 // separate begins a line.
@@ -40,8 +97,8 @@ func separate(b *strings.Builder) {
 	}
 }
 
-// reference returns the name of a file, as a link where they differ. The path of a local file is shown
-// as agents read it.
+// reference returns the name of a file, as a link if they differ. The path of a local
+// file is shown as agents read it.
 func reference(name, uri string) string {
 	if path, ok := strings.CutPrefix(uri, "file://"); ok {
 		uri = path

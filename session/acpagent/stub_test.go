@@ -249,6 +249,17 @@ func (e *stubEngine) SetAccess(_ context.Context, access agent.Access) error {
 	return e.order(order{Access: string(access)})
 }
 
+// SendAttached sends the names of the files after the text.
+func (e *stubEngine) SendAttached(ctx context.Context, text string, files []agent.Attachment) error {
+	for _, f := range files {
+		text += fmt.Sprintf(" +%s:%d", f.Name, len(f.Data))
+	}
+	return e.Send(ctx, text)
+}
+
+// attachments are what the runtimes take.
+var attachments = map[string][]string{"stub": agent.ImageTypes()}
+
 // runtimes returns a registry with the stub, which can do everything, and with one that
 // can neither be steered nor adjusted.
 func runtimes(t *testing.T) *registry.Registry {
@@ -264,7 +275,7 @@ func runtimes(t *testing.T) *registry.Registry {
 			Decoder: formatters.Generic,
 			Session: &registry.Session{
 				Use: registry.Use{
-					Options: registry.Options{Model: true, Access: agent.Accesses(), Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, AddDirs: true, Resume: true},
+					Options: registry.Options{Model: true, Access: agent.Accesses(), Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, AddDirs: true, Resume: true, Attachments: attachments[id]},
 					Command: func(inv registry.Invocation) (agent.Command, error) {
 						args := []string{"access=" + string(inv.Access), "model=" + inv.Model, "effort=" + string(inv.ReasoningEffort)}
 						if inv.Resume != "" {

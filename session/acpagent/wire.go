@@ -160,12 +160,14 @@ type block struct {
 	Text     string    `json:"text"`
 	Name     string    `json:"name,omitempty"`
 	URI      string    `json:"uri,omitempty"`
+	Data     string    `json:"data,omitempty"` // of an image, in base64
 	Resource *resource `json:"resource,omitempty"`
 }
 
 type resource struct {
 	URI  string  `json:"uri"`
 	Text *string `json:"text"` // nil for bytes
+	Blob string  `json:"blob"` // bytes, in base64
 }
 
 type promptResult struct {
