@@ -32,6 +32,8 @@ type acpTask struct {
 	Option  string   `json:"option"`         // the kind of the answer to requests for permission
 	Load    string   `json:"load,omitempty"` // the session to load, in place of a new one
 	Mode    string   `json:"mode,omitempty"`
+
+	killed bool // bus-agent is killed after the last turn; only goClient can
 }
 
 // acpResult is what the client got.
@@ -145,6 +147,9 @@ func (w *fixture) acpx(task acpTask) (r acpResult) {
 	if err := os.WriteFile(agent, []byte(script+"\n"), 0o700); err != nil {
 		w.t.Fatal(err)
 	}
+	if w.agent != "codex" { // no argument has to be quoted
+		agent = strings.Join(task.Command, " ")
+	}
 	for _, prompt := range task.Prompts {
 		stdout := w.client(node, filepath.Join(acpModules, "acpx/dist/cli.js"), "--approve-all", "--format", "json", "--cwd", task.Cwd, "--agent", agent, "exec", prompt)
 		for line := range strings.Lines(stdout) {
@@ -200,8 +205,11 @@ func (w *fixture) goClient(task acpTask) acpResult {
 	if err := c.run(ctx, conn); err != nil {
 		w.t.Errorf("%v\n%s", err, clip(stderr.String()))
 	}
+	if task.killed {
+		_ = cmd.Process.Kill() // it is running, as its input is open
+	}
 	input.Close()
-	if err := cmd.Wait(); err != nil {
+	if err := cmd.Wait(); err != nil && !task.killed {
 		w.t.Errorf("bus-agent acp: %v\n%s", err, clip(stderr.String()))
 	}
 	toClient.Close()

@@ -53,6 +53,8 @@ type fixture struct {
 	limit time.Duration
 	// program is the bus-agent to run; empty for the default build.
 	program string
+	// path is a further folder of PATH.
+	path string
 }
 
 // newCodex returns a fixture for Codex, whose repository contains files, as path and
@@ -143,6 +145,9 @@ func (w *fixture) environ() []string {
 		path = append(path, filepath.Dir(program))
 	}
 	path = append(path, "/usr/bin", "/bin")
+	if w.path != "" {
+		path = append(path, w.path)
+	}
 	return append([]string{
 		"PATH=" + strings.Join(path, string(os.PathListSeparator)),
 		"HOME=" + w.home,
