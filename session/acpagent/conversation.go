@@ -221,6 +221,10 @@ func (c *connection) prompt(ctx context.Context, params json.RawMessage, done fu
 
 // send sends a prompt.
 func (s *conversation) send(ctx context.Context, m control.Message, done func(answer, error)) {
+	select {
+	case <-s.opened: // else the turn could end before its updates are sent
+	case <-ctx.Done():
+	}
 	if ctx.Err() != nil {
 		done(answer{}, context.Cause(ctx))
 		return
