@@ -118,7 +118,10 @@ func (c *connection) read(in io.Reader) error {
 func (c *connection) send(what func(context.Context) error) {
 	ctx, cancel := context.WithTimeoutCause(c.ctx, cmp.Or(c.server.ReadTimeout, DefaultReadTimeout), errNotRead)
 	defer cancel()
-	if err := what(ctx); err != nil {
+	switch err := what(ctx); {
+	case errors.Is(err, jsonrpc.ErrClosed): // the input has ended
+		c.end(errGone)
+	case err != nil:
 		c.end(err)
 	}
 }

@@ -70,7 +70,9 @@ func (s *Server) Serve(ctx context.Context, in io.Reader, out io.Writer) error {
 	case err = <-read:
 		c.end(cmp.Or(err, errGone))
 	case <-c.ctx.Done():
-		err = context.Cause(c.ctx)
+		if err = context.Cause(c.ctx); err == errGone {
+			err = <-read // it has ended, or ends now
+		}
 	}
 	c.close()
 	return err
