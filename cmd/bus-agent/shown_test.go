@@ -60,9 +60,22 @@ func newReader(t *testing.T) *sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "sessions.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, policy, _ := strings.Cut(string(page), "```json\n")
+	policy, _, _ = strings.Cut(policy, "```")
+	if err := os.Mkdir(s.path("home/policies"), 0o755); err != nil {
+		t.Fatal(err)
+	}
 	for name, text := range map[string]string{
-		"bin/qwen":       "#!/bin/sh\ncat >/dev/null && echo hello\n",
-		"work/qwen.json": string(definition),
+		"home/policies/build.json": policy,
+		// Its module tests the program itself.
+		"bin/bus-agent-mcp": "#!/bin/sh\ncat >/dev/null\n",
+		"work/chart.png":    "\x89PNG\r\n\x1a\n",
+		"bin/qwen":          "#!/bin/sh\ncat >/dev/null && echo hello\n",
+		"work/qwen.json":    string(definition),
 		"bin/codex.play": `out {"type":"thread.started","thread_id":"t"}
 out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hello"}}
 out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}

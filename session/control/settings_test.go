@@ -54,7 +54,7 @@ func TestEveryRequestFieldIsUsedOrRefused(t *testing.T) {
 	t.Parallel()
 	elsewhere := map[string]string{
 		"Prompt": "InitialPrompt", "Template": "InitialPrompt", "Vars": "InitialPrompt", // rendered by the caller
-		"Env": "Env", "Resume": "Manager.Resume",
+		"Env": "Env", "Resume": "Manager.Resume", "Attachments": "Message.Attachments",
 	}
 	var s control.Settings
 	fill(t, reflect.ValueOf(&s).Elem())
