@@ -287,7 +287,9 @@ func (c *connection) initialize(ctx context.Context, params json.RawMessage, don
 	r.Info = implementation{Name: cmp.Or(c.server.Name, "bus-agent"), Version: cmp.Or(c.server.Version, "devel")}
 	r.Capabilities.LoadSession = true
 	r.Capabilities.Prompt.EmbeddedContext = true
-	r.Capabilities.Prompt.Image = c.takesImages(ctx)
+	offered := c.offers(ctx)
+	r.Capabilities.Prompt.Image = slices.Contains(offered.Attachments, agent.MediaPNG)
+	r.Capabilities.MCP.HTTP, r.Capabilities.MCP.SSE = offered.MCPServers, offered.MCPServers
 	done(answer{result: r}, nil)
 }
 

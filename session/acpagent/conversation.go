@@ -31,7 +31,8 @@ type conversation struct {
 	handle     control.SessionHandle
 	session    *session.Session
 	runtime    registry.Runtime
-	settings   control.Settings // that it has now
+	settings   control.Settings  // that it has now
+	servers    []agent.MCPServer // of the client
 	translator *translator
 	fresh      bool // no prompt was sent
 	live       bool // the client knows the session
@@ -55,6 +56,7 @@ func (s *conversation) begin(ctx context.Context, resume string) error {
 	opts := s.c.server.Start
 	opts.Settings = s.settings
 	opts.Identity.SessionID = s.id
+	opts.UnsavedMCPServers = slices.Concat(opts.UnsavedMCPServers, s.servers)
 	s.translator = newTranslator(s.settings.Workdir, strconv.FormatInt(time.Now().UnixMilli(), 36), notices)
 	s.mu.Unlock()
 	options := session.Options{Events: s.event, Approve: s.approve, Ask: s.ask}
@@ -63,7 +65,7 @@ func (s *conversation) begin(ctx context.Context, resume string) error {
 	if resume == "" {
 		handle, err = s.manager.StartWith(ctx, opts, options)
 	} else {
-		handle, err = s.manager.ResumeWith(ctx, control.SessionHandle{SessionID: resume}, control.ResumeOptions{Settings: opts.Settings, Env: opts.Env}, options)
+		handle, err = s.manager.ResumeWith(ctx, control.SessionHandle{SessionID: resume}, control.ResumeOptions{Settings: opts.Settings, Env: opts.Env, UnsavedMCPServers: opts.UnsavedMCPServers}, options)
 	}
 	if err != nil {
 		return err

@@ -8,6 +8,7 @@ import (
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -22,8 +23,6 @@ func (p sessionParams) check() error {
 		return invalid("cwd is missing")
 	case !filepath.IsAbs(p.Workdir):
 		return invalid("cwd %q is not an absolute path", p.Workdir)
-	case len(p.MCPServers) > 0:
-		return invalid("the client passes MCP servers, which is not supported; nothing was started")
 	}
 	for _, dir := range p.Directories {
 		if !filepath.IsAbs(dir) {
@@ -33,8 +32,47 @@ func (p sessionParams) check() error {
 	return nil
 }
 
+// servers returns the MCP servers that the client wants. Their names become names that
+// every runtime takes.
+func (p sessionParams) servers() (servers []agent.MCPServer, err error) {
+	for _, s := range p.MCPServers {
+		if s.Type != "" && s.Type != "stdio" && s.Type != "http" && s.Type != "sse" {
+			return nil, invalid("MCP server %q: the type %q is not one of stdio, http, sse", s.Name, s.Type)
+		}
+		servers = append(servers, agent.MCPServer{
+			Name: serverName(s.Name), Command: s.Command, Args: s.Args, Env: values(s.Env),
+			URL: s.URL, Headers: values(s.Headers), SSE: s.Type == "sse",
+		})
+	}
+	if err := agent.CheckMCPServers(servers); err != nil {
+		return nil, invalid("%v; nothing was started", err)
+	}
+	return servers, nil
+}
+
+// serverName returns name without what [agent.MCPServer] does not allow in a name.
+func serverName(name string) string {
+	words := strings.FieldsFunc(name, func(c rune) bool {
+		return c != '-' && (c < '0' || c > '9') && (c < 'A' || c > 'Z') && (c < 'a' || c > 'z')
+	})
+	name = strings.Join(words, "_")
+	return name[:min(len(name), agent.MaxMCPName)]
+}
+
+func values(variables []variable) map[string]string {
+	all := make(map[string]string, len(variables))
+	for _, v := range variables {
+		all[v.Name] = v.Value
+	}
+	return all
+}
+
 // newSession starts a session.
 func (c *connection) newSession(ctx context.Context, p sessionParams) (answer, error) {
+	servers, err := p.servers()
+	if err != nil {
+		return answer{}, err
+	}
 	settings := c.server.Start.Settings
 	settings.Workdir = p.Workdir
 	settings.AddDirs = slices.Concat(settings.AddDirs, p.Directories)
@@ -43,6 +81,7 @@ func (c *connection) newSession(ctx context.Context, p sessionParams) (answer, e
 		return answer{}, err
 	}
 	s := c.newConversation(m, settings)
+	s.servers = servers
 	if err := c.open(ctx, s, ""); err != nil {
 		return answer{}, err
 	}
@@ -112,6 +151,10 @@ func (c *connection) resumeSession(ctx context.Context, p sessionParams, replay 
 	if s, err := c.session(p.SessionID); err == nil {
 		return c.reopen(ctx, s, replay)
 	}
+	servers, err := p.servers()
+	if err != nil {
+		return answer{}, err
+	}
 	m, err := c.manager(ctx, control.Settings{Workdir: p.Workdir})
 	if err != nil {
 		return answer{}, err
@@ -137,7 +180,7 @@ func (c *connection) resumeSession(ctx context.Context, p sessionParams, replay 
 		settings.AddDirs = p.Directories
 	}
 	s := c.newConversation(m, settings)
-	s.id = e.SessionID
+	s.id, s.servers = e.SessionID, servers
 	if replay {
 		if err := s.replay(ctx, store, e); err != nil {
 			return answer{}, err

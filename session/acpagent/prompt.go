@@ -69,11 +69,11 @@ func attach(m *control.Message, b *strings.Builder, uri, data string) error {
 	return nil
 }
 
-// takesImages reports whether the runtime of new sessions takes images.
-func (c *connection) takesImages(ctx context.Context) bool {
+// offers returns what the runtime of new sessions can be given.
+func (c *connection) offers(ctx context.Context) (o registry.Options) {
 	m, err := c.manager(ctx, control.Settings{Runtime: c.server.Start.Runtime, Workdir: "/"})
 	if err != nil {
-		return false
+		return o
 	}
 	var rt registry.Runtime
 	if token := c.server.Start.Runtime; token != "" {
@@ -87,7 +87,10 @@ func (c *connection) takesImages(ctx context.Context) bool {
 		selected, err = r.Resolve(ctx, "")
 		rt = selected.Runtime
 	}
-	return err == nil && rt.Session != nil && slices.Contains(rt.Session.Options.Attachments, agent.MediaPNG)
+	if err != nil || rt.Session == nil {
+		return o
+	}
+	return rt.Session.Options
 }
 
 // separate begins a line.

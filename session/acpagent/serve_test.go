@@ -2,6 +2,7 @@ package acpagent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"regexp"
@@ -337,6 +338,54 @@ func TestLoad(t *testing.T) {
 	load.Cwd = b.workdir
 	_, err = other.LoadSession(t.Context(), load)
 	checkRefused(t, "running", err, -32600, "", "running in another process")
+}
+
+// The agent gets the MCP servers of the client, and no file keeps their values.
+func TestMCPServers(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "stub")
+	servers := []acp.McpServer{
+		{Stdio: &acp.McpServerStdio{Name: "My notes: 2", Command: "/bin/cat", Args: []string{"-u"}, Env: []acp.EnvVariable{{Name: "KEY", Value: "hidden-1"}}}},
+		{Http: &acp.McpServerHttpInline{Name: "docs", Type: "http", Url: "https://example.com/mcp", Headers: []acp.HttpHeader{{Name: "X-Key", Value: "hidden-2"}}}},
+		{Sse: &acp.McpServerSseInline{Name: "old", Type: "sse", Url: "http://localhost:1/sse", Headers: []acp.HttpHeader{}}},
+	}
+	const want = `mcp={Name:My_notes_2 Command:/bin/cat Args:[-u] Env:map[KEY:hidden-1]`
+	c := b.connect()
+	got, err := c.NewSession(t.Context(), acp.NewSessionRequest{Cwd: b.workdir, McpServers: servers})
+	if err != nil {
+		t.Fatal(err)
+	}
+	said := func() string {
+		t.Helper()
+		if _, err := c.say(got.SessionId, "hello"); err != nil {
+			t.Fatal(err)
+		}
+		return c.take()
+	}
+	text := said()
+	for _, part := range []string{want, "Name:docs", "URL:https://example.com/mcp Headers:map[X-Key:hidden-2]", "Name:old", "SSE:true"} {
+		if !strings.Contains(text, part) {
+			t.Errorf("%q lacks %q", text, part)
+		}
+	}
+	e, err := b.store.Get(string(got.SessionId))
+	stored, encodeErr := json.Marshal(e)
+	if err != nil || encodeErr != nil || strings.Contains(string(stored), "hidden") || len(e.MCPServers) > 0 {
+		t.Errorf("%s, %v, %v", stored, err, encodeErr)
+	}
+	if _, err := c.CloseSession(t.Context(), acp.CloseSessionRequest{SessionId: got.SessionId}); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := c.LoadSession(t.Context(), acp.LoadSessionRequest{SessionId: got.SessionId, Cwd: b.workdir, McpServers: servers[:1]}); err != nil {
+		t.Fatal(err)
+	}
+	c.take()
+	if text := said(); !strings.Contains(text, want) || strings.Contains(text, "Name:docs") {
+		t.Errorf("after it was loaded: %q", text)
+	}
+	stiff := newBench(t, "stiff").connect()
+	_, err = stiff.NewSession(t.Context(), acp.NewSessionRequest{Cwd: b.workdir, McpServers: servers[:1]})
+	checkRefused(t, "a runtime without MCP servers", err, -32602, "usage", "MCP")
 }
 
 // Several sessions of one client do not wait for each other.

@@ -275,11 +275,14 @@ func runtimes(t *testing.T) *registry.Registry {
 			Decoder: formatters.Generic,
 			Session: &registry.Session{
 				Use: registry.Use{
-					Options: registry.Options{Model: true, Access: agent.Accesses(), Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, AddDirs: true, Resume: true, Attachments: attachments[id]},
+					Options: registry.Options{Model: true, Access: agent.Accesses(), Efforts: []agent.ReasoningEffort{agent.EffortLow, agent.EffortHigh}, AddDirs: true, Resume: true, Attachments: attachments[id], MCPServers: id == "stub"},
 					Command: func(inv registry.Invocation) (agent.Command, error) {
 						args := []string{"access=" + string(inv.Access), "model=" + inv.Model, "effort=" + string(inv.ReasoningEffort)}
 						if inv.Resume != "" {
 							args = append(args, "resume="+inv.Resume)
+						}
+						for _, s := range inv.MCPServers {
+							args = append(args, fmt.Sprintf("mcp=%+v", s))
 						}
 						return agent.Command{Args: append(args, inv.AddDirs...)}, nil
 					},

@@ -80,10 +80,26 @@ type agentCapabilities struct {
 
 // sessionParams begin, load or resume a session, or are about one.
 type sessionParams struct {
-	SessionID   string            `json:"sessionId"`
-	Workdir     string            `json:"cwd"`
-	Directories []string          `json:"additionalDirectories"`
-	MCPServers  []json.RawMessage `json:"mcpServers"`
+	SessionID   string      `json:"sessionId"`
+	Workdir     string      `json:"cwd"`
+	Directories []string    `json:"additionalDirectories"`
+	MCPServers  []mcpServer `json:"mcpServers"`
+}
+
+// mcpServer is an MCP server that a session gets. One with a command has no type.
+type mcpServer struct {
+	Type    string     `json:"type"`
+	Name    string     `json:"name"`
+	Command string     `json:"command"`
+	Args    []string   `json:"args"`
+	Env     []variable `json:"env"`
+	URL     string     `json:"url"`
+	Headers []variable `json:"headers"`
+}
+
+type variable struct {
+	Name  string `json:"name"`
+	Value string `json:"value"`
 }
 
 // sessionResult answers them.

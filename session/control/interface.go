@@ -44,6 +44,10 @@ type StartOptions struct {
 	// not stored: the caller passes them again to resume the session.
 	Env map[string]string `json:"env,omitempty"`
 
+	// UnsavedMCPServers are MCP servers besides those of the settings. They are not
+	// stored either.
+	UnsavedMCPServers []agent.MCPServer `json:"unsaved_mcp_servers,omitempty"`
+
 	// InitialPrompt is the first message. It may be empty. InitialAttachments are its files.
 	InitialPrompt      string             `json:"initial_prompt,omitempty"`
 	InitialAttachments []agent.Attachment `json:"initial_attachments,omitempty"`
@@ -55,8 +59,9 @@ type ResumeOptions struct {
 	// Settings that are set replace those of the session from then on.
 	Settings
 
-	// Env is that of [StartOptions].
-	Env map[string]string
+	// Env and UnsavedMCPServers are those of [StartOptions].
+	Env               map[string]string
+	UnsavedMCPServers []agent.MCPServer
 
 	// Prompt is the next message. It may be empty. Attachments are its files.
 	Prompt      string

@@ -99,7 +99,7 @@ func (c *Client) Resume(ctx context.Context, e Entry, opts ResumeOptions) (Entry
 	if e.Folder == "" {
 		e.Folder = folderName(e.SessionID)
 	}
-	start := StartOptions{Settings: opts.Settings, Env: opts.Env, InitialPrompt: opts.Prompt, InitialAttachments: opts.Attachments}
+	start := StartOptions{Settings: opts.Settings, Env: opts.Env, UnsavedMCPServers: opts.UnsavedMCPServers, InitialPrompt: opts.Prompt, InitialAttachments: opts.Attachments}
 	if err := c.launch(ctx, store, order{Entry: e, Options: start, Resume: true}); err != nil {
 		return Entry{}, err
 	}

@@ -94,7 +94,7 @@ func (m *Manager) hold(ctx context.Context, what *order, options session.Options
 	if !what.Resume {
 		return m.start(ctx, opts, options, what.Entry.Owner)
 	}
-	return m.resume(ctx, SessionHandle{SessionID: what.Entry.SessionID}, ResumeOptions{opts.Settings, opts.Env, opts.InitialPrompt, opts.InitialAttachments}, options)
+	return m.resume(ctx, SessionHandle{SessionID: what.Entry.SessionID}, ResumeOptions{opts.Settings, opts.Env, opts.UnsavedMCPServers, opts.InitialPrompt, opts.InitialAttachments}, options)
 }
 
 // A reporter writes reports to the client that has started this process. Its methods

@@ -62,6 +62,7 @@ func (m *Manager) prepare(ctx context.Context, opts StartOptions, options sessio
 		return nil, err
 	}
 	p := &starting{manager: m, runner: &r, runtime: selection.Runtime, request: settings.request(), options: options, first: Message{Text: opts.InitialPrompt, Attachments: opts.InitialAttachments}}
+	p.request.MCPServers = slices.Concat(p.request.MCPServers, opts.UnsavedMCPServers)
 	p.warnings = selection.Warnings
 	if err := p.setMode(mode); err != nil {
 		return nil, err
