@@ -3,6 +3,7 @@ package runner_test
 import (
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -39,5 +40,24 @@ func TestMCPServersAreSettledBeforeTheStart(t *testing.T) {
 		if _, err := b.DryRun(t.Context(), req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {
 			t.Errorf("%+v: %v, want a usage error with %q", s, err, want)
 		}
+	}
+
+	req.Env = []string{"FAKE_AGENT=stderr seen-hidden-header\nexit 3"}
+	req.MCPServers = []agent.MCPServer{{Name: "a", URL: "https://example.com/", Headers: map[string]string{"Authorization": "Bearer hidden-header"}}}
+	_, err = b.Run(t.Context(), req, agent.Output{})
+	if exit, ok := errors.AsType[*agent.ExitError](err); !ok || exit.Stderr != "seen-***" {
+		t.Errorf("a run that fails: %#v, want an error without the secret", err)
+	}
+	planted := filepath.Join(b.dir, "server")
+	if err := os.WriteFile(planted, []byte("#!/bin/sh\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	req.MCPServers = []agent.MCPServer{{Name: "a", Command: planted}}
+	if _, err := b.DryRun(t.Context(), req); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "is in the repository") {
+		t.Errorf("a program of the repository: %v", err)
+	}
+	req.TrustWorkspace = true
+	if _, err := b.DryRun(t.Context(), req); err != nil {
+		t.Errorf("a program of a repository that is trusted: %v", err)
 	}
 }
