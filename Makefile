@@ -102,6 +102,7 @@ axe:
 # The MCP inspector calls the tools of bus-agent mcp, in tests only.
 inspector:
 	./scripts/install-agents.sh '$(INSPECTOR)' @modelcontextprotocol/inspector@$(INSPECTOR_VERSION)
+
 # Clients of the Agent Client Protocol, for the tests of "bus-agent acp".
 acp-clients:
 	./scripts/install-agents.sh '$(ACP_CLIENTS)' @agentclientprotocol/sdk@$(ACP_SDK_VERSION) acpx@$(ACPX_VERSION)
@@ -117,14 +118,11 @@ hostile:
 
 # Test with the real CLIs and scripted model servers on loopback, and open the written
 # pages in a browser. RUN and SKIP select tests.
-acceptance: build build-mcp agents tmux chromium axe inspector
+acceptance: build build-mcp agents tmux chromium axe acp-clients inspector
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' BUS_AGENT_INSPECTOR='$(INSPECTOR)/node_modules/.bin/mcp-inspector' \
-acceptance: build agents tmux chromium axe acp-clients
-	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
-		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
-		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' BUS_AGENT_ACP_CLIENTS='$(ACP_CLIENTS)/node_modules' \
+		BUS_AGENT_ACP_CLIENTS='$(ACP_CLIENTS)/node_modules' \
 		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" BUS_AGENT_AXE='$(AXE)/node_modules/axe-core/axe.min.js' \
 		./scripts/gotest.sh -tags acceptance -count=1 -parallel 6 -timeout 30m -run '$(RUN)' -skip '$(SKIP)' ./acceptance/... ./session/tmux ./runs/report
 

@@ -13,6 +13,7 @@ import (
 const attachmentsTitle = `# Attachments
 
     bus-agent run --text "What does this chart show?" --attach chart.png --attach notes.txt
+    bus-agent session start --agent claude --name review
     bus-agent session send review "And this one?" --attach next.png
 
 ` + "`--attach FILE`" + ` gives the model a file with the prompt; it can be repeated. From Go, see

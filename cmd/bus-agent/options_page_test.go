@@ -60,7 +60,7 @@ the agent use. MCP servers that a repository configures are still left out, see
 
 The servers end with the run. No value of env and headers is an argument of an agent CLI.
 Values of headers, and those of variables whose names end in ` + "`_KEY`, `_TOKEN` or `_SECRET`" + `,
-are masked in all output.
+are masked where bus-agent [masks secrets](security.md#secrets).
 
 Codex takes no server of type sse. Gemini CLI starts no server in an untrusted folder,
 where its sessions are. The agent of an ACP session that does not take a type of server

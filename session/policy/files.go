@@ -139,7 +139,7 @@ func checkPath(name string) error {
 	}
 	for element := range strings.SplitSeq(strings.TrimPrefix(name, "/"), "/") {
 		if element == ".." {
-			return fmt.Errorf("the path %q has an element ..", name)
+			return fmt.Errorf("the path %q has the element %q", name, element)
 		}
 		if _, err := path.Match(element, ""); err != nil {
 			return fmt.Errorf("the pattern %q: %w", name, err)
