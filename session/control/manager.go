@@ -210,7 +210,7 @@ func (e Entry) options(opts ResumeOptions) StartOptions {
 	return StartOptions{
 		Settings: opts.Settings.over(e.Settings), Name: e.Name,
 		Identity: Identity{SessionID: e.SessionID, Role: e.Role, Rig: e.Rig, Polecat: e.Polecat, Actor: e.Actor},
-		Env: opts.Env, UnsavedMCPServers: opts.UnsavedMCPServers, InitialPrompt: opts.Prompt, InitialAttachments: opts.Attachments,
+		Env:      opts.Env, UnsavedMCPServers: opts.UnsavedMCPServers, InitialPrompt: opts.Prompt, InitialAttachments: opts.Attachments,
 	}
 }
 
