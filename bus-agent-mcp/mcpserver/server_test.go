@@ -104,9 +104,9 @@ func TestProgressIsReported(t *testing.T) {
 	t.Parallel()
 	var mu sync.Mutex
 	var messages []string
-	told := make(chan bool, 16)
+	notified := make(chan bool, 16)
 	session := connect(t, settings(t), &mcp.ClientOptions{ProgressNotificationHandler: func(_ context.Context, r *mcp.ProgressNotificationClientRequest) {
-		defer func() { told <- true }()
+		defer func() { notified <- true }()
 		mu.Lock()
 		defer mu.Unlock()
 		messages = append(messages, r.Params.Message)
@@ -120,7 +120,7 @@ func TestProgressIsReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	for range 2 { // the client can call the handler after the answer
-		<-told
+		<-notified
 	}
 	mu.Lock()
 	defer mu.Unlock()
