@@ -60,17 +60,14 @@ func newReader(t *testing.T) *sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "sessions.md"))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, policy, _ := strings.Cut(string(page), "```json\n")
-	policy, _, _ = strings.Cut(policy, "```")
+	policy, schema := shownJSON(t, "sessions.md"), shownJSON(t, "recipes.md")
 	if err := os.Mkdir(s.path("home/policies"), 0o755); err != nil {
 		t.Fatal(err)
 	}
 	for name, text := range map[string]string{
 		"home/policies/build.json": policy,
+		"work/defects.json":        schema,
+		"work/AGENTS.md":           "Be brief.\n",
 		// Its module tests the program itself.
 		"bin/bus-agent-mcp": "#!/bin/sh\ncat >/dev/null\n",
 		"work/chart.png":    "\x89PNG\r\n\x1a\n",
@@ -79,7 +76,7 @@ func newReader(t *testing.T) *sandbox {
 		"bin/qwen":          "#!/bin/sh\ncat >/dev/null && echo hello\n",
 		"work/qwen.json":    string(definition),
 		"bin/codex.play": `out {"type":"thread.started","thread_id":"t"}
-out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"hello"}}
+out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"{\"defects\":[]}"}}
 out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
 `,
 		"bin/claude.play": "converse\n",
@@ -99,6 +96,21 @@ out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
 		t.Fatal(err)
 	}
 	return s
+}
+
+// shownJSON returns the first JSON object that a page shows.
+func shownJSON(t *testing.T, page string) string {
+	t.Helper()
+	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, object, _ := strings.Cut(string(text), "```json\n")
+	object, _, ok := strings.Cut(object, "```")
+	if !ok {
+		t.Fatalf("%s shows no JSON", page)
+	}
+	return object
 }
 
 // shownCommands returns the commands of a page.

@@ -34,6 +34,14 @@ func TestConsumer(t *testing.T) {
 	if line == "" || program == nil {
 		t.Fatal("the README shows no replace line or no program")
 	}
+	recipes, err := os.ReadFile(filepath.Join(root, "docs", "recipes.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	approvals := regexp.MustCompile("(?s)```go\n(.*?)```").FindSubmatch(recipes)
+	if approvals == nil {
+		t.Fatal("the recipes show no program")
+	}
 	cache := t.TempDir()
 	core := "package main\n\nimport (\n\t_ \"" + module + "/backends/all\"\n\t_ \"" + module + "/registry\"\n\t_ \"" + module + "/runner\"\n)\n\nfunc main() {}\n"
 
@@ -41,11 +49,13 @@ func TestConsumer(t *testing.T) {
 		program string
 		mod     string
 		missing string
+		agent   string // that the program runs
 		answer  string // of the program, when it is run
 	}{
-		"registry and runner":       {program: core},
-		"the README's program":      {program: string(program[1]), mod: line, answer: "Hello.\n"},
-		"the same without the line": {program: string(program[1]), missing: "bus-preferences"},
+		"registry and runner":        {program: core},
+		"the README's program":       {program: string(program[1]), mod: line, agent: "codex", answer: "Hello.\n"},
+		"the program of the recipes": {program: string(approvals[1]), agent: "claude", answer: "Bash {\"command\":\"make test\"}? (y/n) Hello.\n"},
+		"the same without the line":  {program: string(program[1]), missing: "bus-preferences"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -54,7 +64,7 @@ func TestConsumer(t *testing.T) {
 				t.Errorf("go mod tidy and go build: %v, want what is missing to be %q\n%s", err, c.missing, out)
 			}
 			if c.answer != "" && err == nil {
-				expectAnswer(t, built, c.answer)
+				expectAnswer(t, built, c.agent, c.answer)
 			}
 		})
 	}
@@ -93,21 +103,41 @@ func buildConsumer(t *testing.T, proxy, cache, program, mod string) (built, out 
 	return built, all.String(), nil
 }
 
-// expectAnswer runs a program that runs the only agent there is.
-func expectAnswer(t *testing.T, program, want string) {
-	t.Helper()
-	bin := t.TempDir()
-	agent := filepath.Join(bin, "codex")
-	write(t, agent, `#!/bin/sh
+// agents are a Codex for runs and a Claude Code for sessions.
+var agents = map[string]string{
+	"codex": `#!/bin/sh
 while read -r line; do :; done
 echo '{"type":"thread.started","thread_id":"t"}'
 echo '{"type":"item.completed","item":{"id":"i","type":"agent_message","text":"Hello."}}'
 echo '{"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}'
-`)
-	if err := os.Chmod(agent, 0o755); err != nil {
+`,
+	"claude": `#!/bin/sh
+while read -r line; do
+	case $line in
+	*'"subtype":"initialize"'*)
+		id=${line#*'"request_id":"'}
+		echo '{"type":"control_response","response":{"subtype":"success","request_id":"'"${id%%\"*}"'","response":{}}}' ;;
+	*'"type":"user"'*)
+		echo '{"type":"system","subtype":"init","session_id":"s"}'
+		echo '{"type":"control_request","request_id":"r","request":{"subtype":"can_use_tool","tool_name":"Bash","tool_use_id":"t","input":{"command":"make test"}}}' ;;
+	*'"behavior":"allow"'*)
+		echo '{"type":"result","subtype":"success","is_error":false,"result":"Hello.","session_id":"s"}' ;;
+	esac
+done
+`,
+}
+
+// expectAnswer runs a program with the only agent there is.
+func expectAnswer(t *testing.T, program, agent, want string) {
+	t.Helper()
+	bin := t.TempDir()
+	path := filepath.Join(bin, agent)
+	write(t, path, agents[agent])
+	if err := os.Chmod(path, 0o755); err != nil {
 		t.Fatal(err)
 	}
 	c := exec.Command(program)
+	c.Stdin = strings.NewReader("y\n")
 	c.Dir, c.Env = t.TempDir(), []string{"PATH=" + bin, "HOME=" + t.TempDir()}
 	var stderr strings.Builder
 	c.Stderr = &stderr

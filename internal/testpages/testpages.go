@@ -15,6 +15,7 @@ func Pages() []string {
 	return []string{
 		"README.md", "docs/cli.md", "docs/runs.md", "docs/selection.md", "docs/sessions.md",
 		"docs/structured-output.md", "docs/adding-a-runtime.md", "docs/attachments.md",
+		"docs/recipes.md",
 	}
 }
 
