@@ -29,8 +29,8 @@ again; ` + "`session resume`" + ` keeps it.
 Claude Code gets the text in an inherited file, Codex as instructions of the developer,
 Gemini CLI as a context file of its private home, which it adds to its system
 instruction. Gemini CLI would import the file that a word with a leading ` + "`@`" + ` names, so
-such a text is refused. Other CLIs get the text as an argument, which other users of the
-machine can see. The definition of a runtime has the placeholder ` + "`{system-prompt}`" + ` for it.
+such a text is refused. Codex and all other CLIs get the text as an argument, which other
+users of the machine can see. The definition of a runtime has the placeholder ` + "`{system-prompt}`" + ` for it.
 
 `
 
