@@ -38,3 +38,17 @@ func ExampleError() {
 	// exit code 1
 	// quota
 }
+
+// Give an agent the MCP servers of a file, as --mcp does.
+func ExampleParseMCPServers() {
+	servers, err := agent.ParseMCPServers([]byte(`{"mcpServers": {
+		"notes": {"command": "notes-mcp", "env": {"NOTES_KEY": "${NOTES_KEY}"}}
+	}}`))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	req := agent.Request{Prompt: "Sum up my notes.", MCPServers: servers}
+	fmt.Println(req.MCPServers[0].Name, req.MCPServers[0].Type())
+	// Output: notes stdio
+}
