@@ -55,6 +55,7 @@ type Request struct {
 	// access write or full it may call them in runs; in sessions some runtimes request an
 	// approval. With access read the runtime decides, and may refuse. A server is a program
 	// of the user's choice: what it does is not limited by Access.
+	// Empty means those of the preferences.
 	MCPServers []MCPServer `json:"mcp_servers,omitempty"`
 
 	// UserConfig says whether the agent uses the user's own configuration of its

@@ -104,6 +104,15 @@ func SetDefaultPolicy(ctx context.Context, policy json.RawMessage) error {
 	return preferences.SetJSON(ctx, runner.KeyPolicy, policy)
 }
 
+// SetDefaultMCPServers stores the MCP servers of agents: a JSON object, which the caller
+// checks.
+func SetDefaultMCPServers(ctx context.Context, servers json.RawMessage) error {
+	if err := checkLocation(); err != nil {
+		return err
+	}
+	return preferences.SetJSON(ctx, runner.KeyMCP, servers)
+}
+
 // checkObject returns an error unless raw is one JSON object in UTF-8 that
 // repeats no key at any level.
 func checkObject(raw []byte) error {

@@ -8,10 +8,31 @@ import (
 	"github.com/busdk/bus-agent/internal/process"
 )
 
+// storedMCP gives a request without MCP servers those of the preferences.
+func (p *prepared) storedMCP(l *lookup) error {
+	stored, ok := l.preference(KeyMCP)
+	switch {
+	case !ok || len(p.req.MCPServers) > 0:
+		return nil
+	case !p.use.Options.MCPServers:
+		p.warn(fmt.Sprintf("ignoring preference %s: %s cannot be given MCP servers", KeyMCP, p.selection.Runtime.Name))
+		return nil
+	}
+	servers, err := agent.ParseMCPServers(stored)
+	if err != nil {
+		return SourceError(KeyMCP, err)
+	}
+	p.req.MCPServers = servers
+	return nil
+}
+
 // settleMCP gives the invocation the MCP servers of the request, with the values of
 // variables, and masks their secrets. What the repository controls is not run: PATH is
 // that of the agent, and a command in the repository needs trust.
-func (p *prepared) settleMCP() error {
+func (p *prepared) settleMCP(l *lookup) error {
+	if err := p.storedMCP(l); err != nil {
+		return p.wrap(agent.ErrUsage, err)
+	}
 	if len(p.req.MCPServers) == 0 {
 		return nil
 	}

@@ -171,7 +171,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 	}
 	p.req.Runtime = p.selection.Token
 	p.settle()
-	if err := p.settleMCP(); err != nil {
+	if err := p.settleMCP(l); err != nil {
 		return p, err
 	}
 	if err := p.check(); err != nil {

@@ -29,6 +29,8 @@ const (
 	KeyHooks = "bus-agent.hooks"
 	// KeyPolicy is the policy of sessions; see package session/policy.
 	KeyPolicy = "bus-agent.policy"
+	// KeyMCP is the description of MCP servers that [agent.ParseMCPServers] reads.
+	KeyMCP = "bus-agent.mcp"
 	// KeyRecord sets whether runs are recorded: "on", "off" or "required".
 	KeyRecord = "bus-agent.record"
 )

@@ -52,6 +52,10 @@ does not lead to, or one inside the repository end with exit code 2 before anyth
 starts. A session keeps the file's text, without the values of variables, in its entry, so
 that ` + "`session resume`" + ` starts the same servers.
 
+` + "`bus-agent set mcp - < FILE`" + ` stores servers for every run and session whose runtime can be
+given some; ` + "`--mcp`" + ` replaces them. A stored header, or a variable named like a secret, must
+have its value as ` + "`${NAME}`" + `.
+
 With access write or full, a run may call the tools. A session requests an approval for a
 call, except in Codex, which is not able to, and allows it. With access read, the runtime
 decides. What a server does is not limited by the access: name only servers that you let

@@ -181,6 +181,21 @@ func settings() []setting {
 			},
 		},
 		{
+			name: "mcp", key: runner.KeyMCP, purpose: "your MCP servers, for agents that can be given some",
+			arguments: "JSON", example: `'{"mcpServers":{"notes":{"command":"notes-mcp"}}}'`,
+			details: mcpDetails, check: parses(storedServers),
+			store: func(ctx context.Context, prog *cmdline.Program, args []string) error {
+				text, err := argumentOrStdin(ctx, prog, args[0], "description of MCP servers")
+				if err != nil {
+					return err
+				}
+				if _, err := storedServers(text); err != nil {
+					return err
+				}
+				return preferences.SetDefaultMCPServers(ctx, json.RawMessage(text))
+			},
+		},
+		{
 			name: "runtime-definition", key: runner.KeyRuntimes, purpose: "a runtime described in JSON",
 			arguments: "ID JSON", subject: true, example: `mine '{"executables":["mine"],"install_url":"https://m.example"}'`,
 			details:  definitionDetails,
@@ -208,6 +223,25 @@ session. A hook is one of:
   {"command": [ARG, ...]}   run a program with arguments for each event, with the
                             line of JSON on its standard input
 The events are SessionStart, SessionStop, OnMessage and OnError.`
+
+const mcpDetails = `JSON is one object, or - to read it from standard input, in the form of --mcp, which
+replaces it for one run or session. Give a secret as ${NAME}: the variable NAME is read
+when an agent starts.`
+
+// storedServers reads MCP servers and refuses values that must not be stored.
+func storedServers(text string) ([]agent.MCPServer, error) {
+	servers, err := agent.ParseMCPServers([]byte(text))
+	if err != nil {
+		return nil, err
+	}
+	for _, entry := range agent.MCPSecrets(servers) {
+		name, value, _ := strings.Cut(entry, "=")
+		if runner.NewMasker([]string{name + "=a long value"}) != nil && !strings.Contains(value, "${") {
+			return nil, agent.Usagef("the values of headers and of variables named like secrets are not stored: give each as ${NAME}, for a variable that is set when agents start")
+		}
+	}
+	return servers, nil
+}
 
 const policyDetails = `JSON is one object, or - to read it from standard input. --policy of "session start"
 and "chat" replaces it for one session. The members of the object:
