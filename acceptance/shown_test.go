@@ -56,11 +56,21 @@ func newPageReader(t *testing.T, page string) *pageReader {
 	if err != nil {
 		t.Fatal(err)
 	}
-	w := newOnboardedClaude(t, pageScript(), map[string]string{
-		"task.md": "do it\n", "review.md": "review {{BRANCH}}\n", "qwen.json": string(definition), "README.md": "# a project\n", "AGENTS.md": "Be brief.\n",
+	files, err := testpages.Files(filepath.Join("..", "docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	work := map[string]string{
+		"qwen.json": string(definition), "README.md": "# a project\n",
 		"count.json": `{"type":"object","properties":{"files":{"type":"integer"}},"required":["files"],"additionalProperties":false}`,
 		"run.ndjson": `{"type":"thread.started","thread_id":"t"}` + "\n",
-	})
+	}
+	for name, text := range files {
+		if name, ok := strings.CutPrefix(name, "work/"); ok {
+			work[name] = text
+		}
+	}
+	w := newOnboardedClaude(t, pageScript(), work)
 	w.env = append(w.env, "GOOGLE_GEMINI_BASE_URL="+w.model.GeminiURL(), "GEMINI_API_KEY=sk-acceptance", "TERM=xterm-256color")
 	if strings.Contains(page, "adding") { // its runtime is configured by variables that others read too
 		offline := filepath.Join(filepath.Dir(w.home), "offline.cjs")
@@ -73,6 +83,7 @@ func newPageReader(t *testing.T, page string) *pageReader {
 		// Codex reads its provider from arguments or the user's file, which runs leave out.
 		"bin/codex":                           fmt.Sprintf("#!/bin/sh\nexec %s -c model_provider=fake -c 'model_providers.fake={name=\"fake\",base_url=%q,wire_api=\"responses\",env_key=\"FAKE_API_KEY\"}' \"$@\"\n", codex, w.model.OpenAIURL()),
 		"home/.config/fish/completions/.keep": "",
+		"home/policies/build.json":            files["home/policies/build.json"],
 	})
 	if err := os.Symlink(w.busAgent(), filepath.Join(r.bin, "bus-agent")); err != nil {
 		t.Fatal(err)
@@ -93,6 +104,8 @@ func pageScript() modeltest.Script {
 		mu.Lock()
 		defer mu.Unlock()
 		switch last := lastPrompt(r); {
+		case strings.Contains(last, "List the defects"):
+			return answer(`{"defects":[]}`)
 		case strings.Contains(last, "Count the Go files."):
 			for _, tool := range r.Tools() {
 				if tool == "StructuredOutput" {

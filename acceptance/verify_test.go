@@ -15,6 +15,9 @@ import (
 	"github.com/busdk/bus-agent/verify/targets"
 )
 
+// toolServer returns the MCP server of the checks, which is in the program.
+func toolServer() []string { return []string{busAgent, "__tool"} }
+
 // The real CLIs keep every promise, except for the known failures of their targets.
 func TestVerify(t *testing.T) {
 	t.Parallel()
@@ -26,8 +29,9 @@ func TestVerify(t *testing.T) {
 		t.Run(target.Runtime, func(t *testing.T) {
 			t.Parallel()
 			report, err := verify.Run(t.Context(), target, verify.Options{
-				Limit:   10 * time.Minute, // next to other tests
-				Environ: []string{"PATH=" + strings.Join(path, string(filepath.ListSeparator))},
+				Limit:      10 * time.Minute, // next to other tests
+				ToolServer: toolServer(),
+				Environ:    []string{"PATH=" + strings.Join(path, string(filepath.ListSeparator))},
 				Done: func(r verify.Result) {
 					t.Logf("%s %s after %.1f s: %s", r.Check, r.Status, r.Duration.Seconds(), r.Detail)
 				},

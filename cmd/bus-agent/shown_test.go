@@ -1,6 +1,7 @@
 package main
 
 import (
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -60,19 +61,16 @@ func newReader(t *testing.T) *sandbox {
 	if err != nil {
 		t.Fatal(err)
 	}
-	policy, schema := shownJSON(t, "sessions.md"), shownJSON(t, "recipes.md")
+	files, err := testpages.Files(filepath.Join("..", "..", "docs"))
+	if err != nil {
+		t.Fatal(err)
+	}
 	if err := os.Mkdir(s.path("home/policies"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for name, text := range map[string]string{
-		"home/policies/build.json": policy,
-		"work/defects.json":        schema,
-		"work/AGENTS.md":           "Be brief.\n",
+	maps.Copy(files, map[string]string{
 		// Its module tests the program itself.
 		"bin/bus-agent-mcp": "#!/bin/sh\ncat >/dev/null\n",
-		"work/chart.png":    "\x89PNG\r\n\x1a\n",
-		"work/next.png":     "\x89PNG\r\n\x1a\n",
-		"work/notes.txt":    "one\n",
 		"bin/qwen":          "#!/bin/sh\ncat >/dev/null && echo hello\n",
 		"work/qwen.json":    string(definition),
 		"bin/codex.play": `out {"type":"thread.started","thread_id":"t"}
@@ -80,10 +78,9 @@ out {"type":"item.completed","item":{"id":"i","type":"agent_message","text":"{\"
 out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
 `,
 		"bin/claude.play": "converse\n",
-		"work/task.md":    "do it\n",
-		"work/review.md":  "review {{BRANCH}}\n",
 		"work/run.ndjson": `{"type":"thread.started","thread_id":"t"}` + "\n",
-	} {
+	})
+	for name, text := range files {
 		mode := os.FileMode(0o644)
 		if strings.HasPrefix(text, "#!") {
 			mode = 0o755
@@ -96,21 +93,6 @@ out {"type":"turn.completed","usage":{"input_tokens":1,"output_tokens":1}}
 		t.Fatal(err)
 	}
 	return s
-}
-
-// shownJSON returns the first JSON object that a page shows.
-func shownJSON(t *testing.T, page string) string {
-	t.Helper()
-	text, err := os.ReadFile(filepath.Join("..", "..", "docs", page))
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, object, _ := strings.Cut(string(text), "```json\n")
-	object, _, ok := strings.Cut(object, "```")
-	if !ok {
-		t.Fatalf("%s shows no JSON", page)
-	}
-	return object
 }
 
 // shownCommands returns the commands of a page.

@@ -3,7 +3,12 @@
 package testpages
 
 import (
+	"bytes"
+	"fmt"
+	"image"
+	"image/png"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 )
@@ -48,6 +53,36 @@ func Commands(page string) (commands []string, err error) {
 		comment = ""
 	}
 	return commands, nil
+}
+
+// Files returns the contents of files that the commands of the pages name. docs is the
+// folder of the pages. The names are below work, where the commands are run, and home.
+func Files(docs string) (map[string]string, error) {
+	var drawn bytes.Buffer
+	if err := png.Encode(&drawn, image.NewGray(image.Rect(0, 0, 1, 1))); err != nil {
+		return nil, err
+	}
+	files := map[string]string{
+		"work/AGENTS.md": "Be brief.\n",
+		"work/task.md":   "do it\n",
+		"work/review.md": "review {{BRANCH}}\n",
+		"work/notes.txt": "one\n",
+		"work/chart.png": drawn.String(),
+		"work/next.png":  drawn.String(),
+	}
+	for name, page := range map[string]string{"home/policies/build.json": "sessions.md", "work/defects.json": "recipes.md"} {
+		text, err := os.ReadFile(filepath.Join(docs, page))
+		if err != nil {
+			return nil, err
+		}
+		_, object, _ := strings.Cut(string(text), "```json\n")
+		object, _, ok := strings.Cut(object, "```")
+		if !ok {
+			return nil, fmt.Errorf("%s shows no JSON", page)
+		}
+		files[name] = object
+	}
+	return files, nil
 }
 
 // NeedsTerminal reports whether a command waits for keys in a terminal.
