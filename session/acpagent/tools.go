@@ -3,6 +3,7 @@ package acpagent
 import (
 	"encoding/json"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -11,34 +12,36 @@ import (
 
 // kinds are the kinds of tools, as the protocol has them, with the names of tools of that
 // kind, in lower case and without separators.
-var kinds = map[string][]string{
-	"read":        {"read", "readfile", "readmanyfiles", "readfolder", "view", "cat", "notebookread", "ls", "list", "listdirectory", "readtextfile"},
-	"edit":        {"edit", "editfile", "write", "writefile", "writetextfile", "multiedit", "notebookedit", "replace", "applypatch", "filechange", "strreplace", "createfile", "create"},
-	"delete":      {"delete", "deletefile", "remove"},
-	"move":        {"move", "movefile", "rename"},
-	"search":      {"search", "grep", "grepsearch", "glob", "find", "findfiles", "searchfilecontent", "toolsearch", "codebasesearch"},
-	"execute":     {"execute", "bash", "shell", "command", "commandexecution", "runcommand", "runshellcommand", "execcommand", "localshell", "terminal", "bashoutput", "killshell"},
-	"think":       {"think", "task", "agent", "todowrite", "updateplan"},
-	"fetch":       {"fetch", "webfetch", "websearch", "googlewebsearch"},
-	"switch_mode": {"switchmode", "enterplanmode", "exitplanmode"},
+var kinds = []struct {
+	kind  string
+	names []string
+}{
+	{"read", []string{"read", "readfile", "readmanyfiles", "readfolder", "view", "cat", "notebookread", "ls", "list", "listdirectory", "readtextfile"}},
+	{"edit", []string{"edit", "editfile", "write", "writefile", "writetextfile", "multiedit", "notebookedit", "replace", "applypatch", "filechange", "strreplace", "createfile", "create"}},
+	{"delete", []string{"delete", "deletefile", "remove"}},
+	{"move", []string{"move", "movefile", "rename"}},
+	{"search", []string{"search", "grep", "grepsearch", "glob", "find", "findfiles", "searchfilecontent", "toolsearch", "codebasesearch"}},
+	{"execute", []string{"execute", "bash", "shell", "command", "commandexecution", "runcommand", "runshellcommand", "execcommand", "localshell", "terminal", "bashoutput", "killshell"}},
+	{"think", []string{"think", "task", "agent", "todowrite", "updateplan"}},
+	{"fetch", []string{"fetch", "webfetch", "websearch", "googlewebsearch"}},
+	{"switch_mode", []string{"switchmode", "enterplanmode", "exitplanmode"}},
 }
 
 // kindOf returns the kind of the tool with a name.
-var kindOf = func() func(name string) string {
-	byName := map[string]string{}
-	for kind, names := range kinds {
-		for _, name := range names {
-			byName[name] = kind
+func kindOf(name string) string {
+	name = strings.Map(func(c rune) rune {
+		if strings.ContainsRune("_- ", c) {
+			return -1
+		}
+		return c
+	}, strings.ToLower(name))
+	for _, k := range kinds {
+		if slices.Contains(k.names, name) {
+			return k.kind
 		}
 	}
-	separators := strings.NewReplacer("_", "", "-", "", " ", "")
-	return func(name string) string {
-		if kind, ok := byName[separators.Replace(strings.ToLower(name))]; ok {
-			return kind
-		}
-		return "other"
-	}
-}()
+	return "other"
+}
 
 // maxTitle bounds the title of a tool call, in bytes.
 const maxTitle = 300
