@@ -69,7 +69,7 @@ func (p proxy) environ(ctx context.Context) ([]string, error) {
 	cache, byDefault, _ := strings.Cut(strings.TrimSpace(string(out)), "\n")
 	return append(os.Environ(),
 		"GOPROXY=file://"+p.dir+",file://"+filepath.Join(cache, "cache", "download")+","+byDefault,
-		"GONOSUMDB="+preferencesPath+","+mainPath+",github.com/busdk/*", "GONOSUMCHECK=1", "GOFLAGS=-mod=mod -modcacherw -trimpath", "GOWORK=off",
+		"GONOSUMDB=github.com/busdk/*", "GOFLAGS=-mod=mod -modcacherw -trimpath", "GOWORK=off",
 		"GOMODCACHE="+filepath.Join(filepath.Dir(p.dir), "modules"),
 	), nil
 }

@@ -1,6 +1,7 @@
 package main
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -35,8 +36,8 @@ type released struct {
 }
 
 // make makes the tree and the proxy. It changes nothing outside the folder out, which
-// must not exist.
-func (r *release) make(ctx context.Context) error {
+// must not exist. After an error there is none.
+func (r *release) make(ctx context.Context) (err error) {
 	for _, version := range []string{r.version, r.preferences} {
 		if semver.Canonical(version) != version || version == "" || semver.Major(version) > "v1" {
 			return fmt.Errorf("%q is not a version such as v1.2.3 of these modules", version)
@@ -48,6 +49,11 @@ func (r *release) make(ctx context.Context) error {
 	if err := os.Mkdir(r.out, 0o755); err != nil {
 		return err
 	}
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, os.RemoveAll(r.out))
+		}
+	}()
 	out, err := filepath.Abs(r.out)
 	if err != nil {
 		return err
@@ -90,7 +96,10 @@ func (r *release) copyTree(ctx context.Context, tree string) error {
 	if err := unpack.Start(); err != nil {
 		return err
 	}
-	return errors.Join(archive.Run(), unpack.Wait())
+	if err := cmp.Or(archive.Run(), unpack.Wait()); err != nil {
+		return fmt.Errorf("copy the committed files: %w", err)
+	}
+	return nil
 }
 
 // modules returns the modules to release, those that others need first. Examples and
@@ -162,7 +171,6 @@ func (r *release) settle(ctx context.Context, m released, modules []released, se
 		}
 	}
 	m.file.Cleanup()
-	m.file.Syntax.Stmt = slices.DeleteFunc(m.file.Syntax.Stmt, isNotice)
 	data, err := m.file.Format()
 	if err != nil {
 		return err
@@ -176,13 +184,6 @@ func (r *release) settle(ctx context.Context, m released, modules []released, se
 		return err
 	}
 	return tidy.Run()
-}
-
-// isNotice reports whether a statement of a go.mod file is the comment of a replace line
-// that is gone.
-func isNotice(e modfile.Expr) bool {
-	block, ok := e.(*modfile.CommentBlock)
-	return ok && slices.ContainsFunc(block.Before, func(c modfile.Comment) bool { return strings.Contains(c.Token, "Without this line") })
 }
 
 // dropNotice removes from the README what is true only until bus-preferences is

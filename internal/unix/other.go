@@ -7,11 +7,7 @@ import (
 	"syscall"
 )
 
-// errMissing is why a call fails on this system.
-var errMissing = errors.ErrUnsupported
-
 type (
-	Errno      = syscall.Errno
 	Signal     = syscall.Signal
 	WaitStatus = syscall.WaitStatus
 )
@@ -96,38 +92,44 @@ const (
 	SIGTSTP = Signal(68)
 )
 
-func Access(path string, mode uint32) error                                   { return errMissing }
-func Close(fd int) error                                                      { return errMissing }
-func Fchmod(fd int, mode uint32) error                                        { return errMissing }
-func Fchmodat(dir int, path string, mode uint32, flags int) error             { return errMissing }
-func FcntlInt(fd uintptr, command, arg int) (int, error)                      { return 0, errMissing }
-func Flock(fd, how int) error                                                 { return errMissing }
-func Fstat(fd int, stat *Stat_t) error                                        { return errMissing }
-func Fstatat(dir int, path string, stat *Stat_t, flags int) error             { return errMissing }
-func Getpgid(pid int) (int, error)                                            { return 0, errMissing }
-func Getpgrp() int                                                            { return 0 }
-func Getrlimit(resource int, limit *Rlimit) error                             { return errMissing }
-func Getsid(pid int) (int, error)                                             { return 0, errMissing }
-func Kill(pid int, signal Signal) error                                       { return errMissing }
-func Linkat(from int, path string, to int, name string, flags int) error      { return errMissing }
-func Lstat(path string, stat *Stat_t) error                                   { return errMissing }
-func Mkdirat(dir int, path string, mode uint32) error                         { return errMissing }
-func Mkfifo(path string, mode uint32) error                                   { return errMissing }
-func Mknod(path string, mode uint32) error                                    { return errMissing }
-func Open(path string, flags int, mode uint32) (int, error)                   { return 0, errMissing }
-func Openat(dir int, path string, flags int, mode uint32) (int, error)        { return 0, errMissing }
-func Poll(files []PollFd, timeout int) (int, error)                           { return 0, errMissing }
-func Pread(fd int, p []byte, offset int64) (int, error)                       { return 0, errMissing }
-func Read(fd int, p []byte) (int, error)                                      { return 0, errMissing }
-func Renameat(from int, path string, to int, name string) error               { return errMissing }
-func Select(n int, read, write, except *FdSet, timeout *Timeval) (int, error) { return 0, errMissing }
-func SignalName(signal Signal) string                                         { return signal.String() }
-func SignalNum(name string) Signal                                            { return 0 }
-func Stat(path string, stat *Stat_t) error                                    { return errMissing }
-func Unlinkat(dir int, path string, flags int) error                          { return errMissing }
-func Wait4(pid int, status *WaitStatus, options int) (int, error)             { return 0, errMissing }
-func Write(fd int, p []byte) (int, error)                                     { return 0, errMissing }
+func Access(path string, mode uint32) error                       { return errors.ErrUnsupported }
+func Close(fd int) error                                          { return errors.ErrUnsupported }
+func Fchmod(fd int, mode uint32) error                            { return errors.ErrUnsupported }
+func Fchmodat(dir int, path string, mode uint32, flags int) error { return errors.ErrUnsupported }
+func FcntlInt(fd uintptr, command, arg int) (int, error)          { return 0, errors.ErrUnsupported }
+func Flock(fd, how int) error                                     { return errors.ErrUnsupported }
+func Fstat(fd int, stat *Stat_t) error                            { return errors.ErrUnsupported }
+func Fstatat(dir int, path string, stat *Stat_t, flags int) error { return errors.ErrUnsupported }
+func Getpgid(pid int) (int, error)                                { return 0, errors.ErrUnsupported }
+func Getpgrp() int                                                { return 0 }
+func Getrlimit(resource int, limit *Rlimit) error                 { return errors.ErrUnsupported }
+func Getsid(pid int) (int, error)                                 { return 0, errors.ErrUnsupported }
+func Kill(pid int, signal Signal) error                           { return errors.ErrUnsupported }
+func Linkat(from int, path string, to int, name string, flags int) error {
+	return errors.ErrUnsupported
+}
+func Lstat(path string, stat *Stat_t) error                 { return errors.ErrUnsupported }
+func Mkdirat(dir int, path string, mode uint32) error       { return errors.ErrUnsupported }
+func Mkfifo(path string, mode uint32) error                 { return errors.ErrUnsupported }
+func Mknod(path string, mode uint32) error                  { return errors.ErrUnsupported }
+func Open(path string, flags int, mode uint32) (int, error) { return 0, errors.ErrUnsupported }
+func Openat(dir int, path string, flags int, mode uint32) (int, error) {
+	return 0, errors.ErrUnsupported
+}
+func Poll(files []PollFd, timeout int) (int, error)             { return 0, errors.ErrUnsupported }
+func Pread(fd int, p []byte, offset int64) (int, error)         { return 0, errors.ErrUnsupported }
+func Read(fd int, p []byte) (int, error)                        { return 0, errors.ErrUnsupported }
+func Renameat(from int, path string, to int, name string) error { return errors.ErrUnsupported }
+func Select(n int, read, write, except *FdSet, timeout *Timeval) (int, error) {
+	return 0, errors.ErrUnsupported
+}
+func SignalName(signal Signal) string                             { return signal.String() }
+func SignalNum(name string) Signal                                { return 0 }
+func Stat(path string, stat *Stat_t) error                        { return errors.ErrUnsupported }
+func Unlinkat(dir int, path string, flags int) error              { return errors.ErrUnsupported }
+func Wait4(pid int, status *WaitStatus, options int) (int, error) { return 0, errors.ErrUnsupported }
+func Write(fd int, p []byte) (int, error)                         { return 0, errors.ErrUnsupported }
 func StartSession(path string, args []string, attr *syscall.ProcAttr) (pid int, err error) {
-	return 0, errMissing
+	return 0, errors.ErrUnsupported
 }
 func NewSession() *syscall.SysProcAttr { return &syscall.SysProcAttr{} }

@@ -12,7 +12,6 @@ import (
 )
 
 type (
-	Errno      = syscall.Errno
 	FdSet      = unix.FdSet
 	PollFd     = unix.PollFd
 	Rlimit     = unix.Rlimit
