@@ -1,9 +1,6 @@
 package process
 
-import (
-	"bytes"
-	"os"
-)
+import "os"
 
 // maxAncestors bounds how many processes above this one are read.
 const maxAncestors = 64
@@ -19,9 +16,7 @@ func AncestorValues(name string) []string {
 		if pid <= 1 {
 			break
 		}
-		if value, ok := variable(environment(pid), name); ok {
-			values = append(values, value)
-		}
+		values = append(values, valuesOf(environment(pid), name)...)
 		p, err := readProcess(pid)
 		if err != nil {
 			break
@@ -29,15 +24,4 @@ func AncestorValues(name string) []string {
 		pid = p.parent
 	}
 	return values
-}
-
-// variable returns the value of the first variable with a name in an environment of
-// NUL-terminated entries.
-func variable(environ []byte, name string) (value string, ok bool) {
-	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		if value, ok := bytes.CutPrefix(entry, []byte(name+"=")); ok {
-			return string(value), true
-		}
-	}
-	return "", false
 }

@@ -75,16 +75,15 @@ func tagged(tag, entry string) bool {
 
 // findTag returns the tag in an environment of NUL-terminated entries. When the
 // variable occurs twice, both count.
-func findTag(environ []byte) string {
-	var tag string
-	name := []byte(TagVariable + "=")
+func findTag(environ []byte) string { return strings.Join(valuesOf(environ, TagVariable), ",") }
+
+// valuesOf returns the values of a variable in an environment of NUL-terminated entries.
+func valuesOf(environ []byte, name string) (values []string) {
+	prefix := []byte(name + "=")
 	for entry := range bytes.SplitSeq(environ, []byte{0}) {
-		if value, ok := bytes.CutPrefix(entry, name); ok {
-			if tag != "" {
-				tag += ","
-			}
-			tag += string(value)
+		if value, ok := bytes.CutPrefix(entry, prefix); ok {
+			values = append(values, string(value))
 		}
 	}
-	return tag
+	return values
 }
