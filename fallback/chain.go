@@ -183,7 +183,7 @@ func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (re
 		}
 		next, skipped := all.next(at)
 		watched, w := out, watch{reading: now.reading, next: out.Events}
-		if next >= 0 && !c.f.AfterChanges && !confined(req) {
+		if next >= 0 && !c.f.AfterChanges && !confined(ctx, req, now.runner.Preferences) {
 			watched.Events = w.event
 		}
 		result, err := c.start(ctx, now.runner, req, watched)

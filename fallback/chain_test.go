@@ -198,20 +198,23 @@ func TestNothingIsTriedAfterAChange(t *testing.T) {
 		edit    func(*world, *agent.Request)
 		changed string // in the warning; empty where the next one is tried
 	}{
-		"nothing":           {},
-		"text":              {events: []agent.Event{{Kind: agent.KindText, Text: "hm"}, {Kind: agent.KindToolResult, Tool: &agent.Tool{}}}},
-		"reading tool":      {events: []agent.Event{toolCall("look")}},
-		"unknown line":      {events: []agent.Event{{Kind: agent.KindRaw, Text: "?"}}},
-		"other tool":        {events: []agent.Event{toolCall("look"), toolCall("shell"), toolCall("look")}, changed: "(tool shell)"},
-		"other case":        {events: []agent.Event{toolCall("Look")}, changed: "(tool Look)"},
-		"nameless tool":     {events: []agent.Event{{Kind: agent.KindToolCall}}, changed: "without a name"},
-		"file":              {events: []agent.Event{change}, changed: "(file a.txt)"},
-		"subagent":          {events: []agent.Event{{Kind: agent.KindToolCall, Subagent: "s", Tool: &agent.Tool{Name: "shell"}}}, changed: "shell"},
-		"line too long":     {events: []agent.Event{{Kind: agent.KindRaw, Truncated: true}}, changed: "too long"},
-		"asked for":         {events: []agent.Event{change}, edit: func(w *world, _ *agent.Request) { w.AfterChanges = true }},
-		"access read":       {events: []agent.Event{toolCall("shell")}, edit: func(_ *world, r *agent.Request) { r.Access = agent.AccessRead }},
-		"read, let loose":   {events: []agent.Event{toolCall("shell")}, edit: func(_ *world, r *agent.Request) { r.Access, r.AllowCommands = agent.AccessRead, []string{"make"} }, changed: "shell"},
-		"read, trusted":     {events: []agent.Event{toolCall("shell")}, edit: func(_ *world, r *agent.Request) { r.Access, r.TrustWorkspace = agent.AccessRead, true }, changed: "shell"},
+		"nothing":         {},
+		"text":            {events: []agent.Event{{Kind: agent.KindText, Text: "hm"}, {Kind: agent.KindToolResult, Tool: &agent.Tool{}}}},
+		"reading tool":    {events: []agent.Event{toolCall("look")}},
+		"unknown line":    {events: []agent.Event{{Kind: agent.KindRaw, Text: "?"}}},
+		"other tool":      {events: []agent.Event{toolCall("look"), toolCall("shell"), toolCall("look")}, changed: "(tool shell)"},
+		"other case":      {events: []agent.Event{toolCall("Look")}, changed: "(tool Look)"},
+		"nameless tool":   {events: []agent.Event{{Kind: agent.KindToolCall}}, changed: "without a name"},
+		"file":            {events: []agent.Event{change}, changed: "(file a.txt)"},
+		"subagent":        {events: []agent.Event{{Kind: agent.KindToolCall, Subagent: "s", Tool: &agent.Tool{Name: "shell"}}}, changed: "shell"},
+		"line too long":   {events: []agent.Event{{Kind: agent.KindRaw, Truncated: true}}, changed: "too long"},
+		"asked for":       {events: []agent.Event{change}, edit: func(w *world, _ *agent.Request) { w.AfterChanges = true }},
+		"access read":     {events: []agent.Event{toolCall("shell")}, edit: func(_ *world, r *agent.Request) { r.Access = agent.AccessRead }},
+		"read, let loose": {events: []agent.Event{toolCall("shell")}, edit: func(_ *world, r *agent.Request) { r.Access, r.AllowCommands = agent.AccessRead, []string{"make"} }, changed: "shell"},
+		"read, trusted":   {events: []agent.Event{toolCall("shell")}, edit: func(_ *world, r *agent.Request) { r.Access, r.TrustWorkspace = agent.AccessRead, true }, changed: "shell"},
+		"read, stored MCP servers": {events: []agent.Event{toolCall("shell")}, edit: func(w *world, r *agent.Request) {
+			r.Access, w.Runner.Preferences = agent.AccessRead, stored{runner.KeyMCP: `{}`}
+		}, changed: "shell"},
 		"tool, full access": {events: []agent.Event{toolCall("shell")}, edit: func(_ *world, r *agent.Request) { r.Access = agent.AccessFull }, changed: "shell"},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -2,6 +2,7 @@ package fallback
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"os"
 	"path/filepath"
@@ -146,4 +147,12 @@ func (w *world) runsTo(out agent.Output, req agent.Request, want ...string) (age
 		}
 	}
 	return result, err
+}
+
+// stored are preferences.
+type stored map[string]string
+
+func (s stored) Get(_ context.Context, key string) (json.RawMessage, bool, error) {
+	value, ok := s[key]
+	return json.RawMessage(value), ok, nil
 }

@@ -1,10 +1,12 @@
 package fallback
 
 import (
+	"context"
 	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 )
 
 // watch finds the first event of a run that may be a change.
@@ -47,7 +49,13 @@ func (w *watch) change(e *agent.Event) string {
 	return ""
 }
 
-// confined reports whether an agent can change nothing, whatever it calls.
-func confined(req agent.Request) bool {
+// confined reports whether an agent can change nothing, whatever it calls. The tools of MCP
+// servers are not confined; preferences can name some.
+func confined(ctx context.Context, req agent.Request, preferences runner.Preferences) bool {
+	if preferences != nil {
+		if _, servers, err := preferences.Get(ctx, runner.KeyMCP); servers || err != nil {
+			return false
+		}
+	}
 	return req.Access == agent.AccessRead && len(req.AllowCommands) == 0 && len(req.MCPServers) == 0 && !req.TrustWorkspace
 }
