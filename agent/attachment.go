@@ -159,11 +159,19 @@ func AttachmentText(list []Attachment) string {
 
 // endLine returns a line that is not part of the text of a.
 func endLine(a Attachment) string {
-	for dashes := "-----"; ; dashes += "-" {
-		if end := dashes + " end of " + a.Name + " " + dashes; !bytes.Contains(a.Data, []byte(end)) {
-			return end
+	middle, count := []byte(" end of "+a.Name+" "), 5
+	for left := a.Data; ; {
+		i := bytes.Index(left, middle)
+		if i < 0 {
+			break
 		}
+		before, after := left[:i], left[i+len(middle):]
+		around := min(len(before)-len(bytes.TrimRight(before, "-")), len(after)-len(bytes.TrimLeft(after, "-")))
+		count = max(count, around+1)
+		left = left[i+1:]
 	}
+	dashes := strings.Repeat("-", count)
+	return dashes + string(middle) + dashes
 }
 
 // Files returns those of list that are not text.

@@ -51,6 +51,25 @@ func TestMediaTypeIsThatOfTheContent(t *testing.T) {
 	}
 }
 
+// Text can be hostile: the end of a file is found in one pass.
+func TestAttachmentTextOfManyEnds(t *testing.T) {
+	t.Parallel()
+	const end = " end of a "
+	for data, want := range map[string]int{
+		"----" + end + "-----":                                        5,
+		"-----" + end + "----":                                        5,
+		"-----" + end + "-----":                                       6,
+		"x------" + end + "-------" + end + "---------":               8,
+		strings.Repeat("-", 1<<20) + end + strings.Repeat("-", 1<<20): 1<<20 + 1,
+	} {
+		dashes := strings.Repeat("-", want)
+		text := agent.AttachmentText([]agent.Attachment{{Name: "a", Data: []byte(data)}})
+		if line := "\n" + dashes + end + dashes + "\n\n"; !strings.HasSuffix(text, line) {
+			t.Errorf("%.40q does not end with %d dashes", data, want)
+		}
+	}
+}
+
 func TestCheckAttachments(t *testing.T) {
 	t.Parallel()
 	text := func(name string, size int) agent.Attachment {
