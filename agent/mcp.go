@@ -2,6 +2,7 @@ package agent
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -79,11 +80,15 @@ func ParseMCPServers(data []byte) ([]MCPServer, error) {
 			Name: name, Command: entry.Command, Args: entry.Args, Env: entry.Env,
 			URL: entry.URL, Headers: entry.Headers, SSE: entry.Type == "sse",
 		}
-		switch known := map[string]bool{"": true, "stdio": s.Command != "", "http": s.URL != "", "sse": s.URL != ""}; {
-		case !slices.Contains(slices.Collect(maps.Keys(known)), entry.Type):
-			return nil, Usagef("server %q: the type %q is not one of stdio, http, sse", name, entry.Type)
-		case !known[entry.Type]:
+		if s.URL == "" && s.Command == "" {
+			return nil, Usagef("server %q needs a command or a url", name)
+		}
+		switch entry.Type {
+		case "", s.Type():
+		case "stdio", "http", "sse":
 			return nil, Usagef("server %q: type %s needs a command for stdio, or a url for http and sse", name, entry.Type)
+		default:
+			return nil, Usagef("server %q: the type %q is not one of stdio, http, sse", name, entry.Type)
 		}
 		servers = append(servers, s)
 	}
@@ -102,7 +107,7 @@ func parseStrictly(data []byte, to any) error {
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
 	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is not of the right type", or(wrong.Field, "it"))
+		return fmt.Errorf("%s is not of the right type", cmp.Or(wrong.Field, "it"))
 	}
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
@@ -111,13 +116,6 @@ func parseStrictly(data []byte, to any) error {
 		return errors.New("something follows the JSON object")
 	}
 	return nil
-}
-
-func or(text, other string) string {
-	if text == "" {
-		return other
-	}
-	return text
 }
 
 // checkKeys reads one JSON value and refuses objects that repeat a member.
@@ -178,8 +176,10 @@ func CheckMCPServers(servers []MCPServer) error {
 	return nil
 }
 
+// letters are those of names, with digits.
+const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
+
 func (s *MCPServer) check() error {
-	const letters = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 	switch {
 	case s.Name == "" || len(s.Name) > MaxMCPName || strings.Trim(s.Name, letters+"-_") != "" || strings.Contains(s.Name, "__"):
 		return fmt.Errorf(`its name must have letters, digits, "-" and single "_", at most %d`, MaxMCPName)
@@ -270,7 +270,7 @@ func expandVariables(text string, lookup func(string) (string, bool)) (string, e
 		}
 		inner, after, closed := strings.Cut(rest, "}")
 		name, other, optional := strings.Cut(inner, ":-")
-		if !closed || name == "" || strings.Trim(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_") != "" {
+		if !closed || name == "" || strings.Trim(name, letters+"_") != "" {
 			return "", errors.New("${ is not followed by the name of a variable and }")
 		}
 		value, set := lookup(name)

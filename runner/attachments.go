@@ -23,7 +23,6 @@ func (p *prepared) checkAttachments() error {
 
 // settleAttachments makes the attachments of the invocation.
 func (p *prepared) settleAttachments() {
-	p.inv.Attachments = nil
 	for i, a := range agent.Files(p.req.Attachments) {
 		file := registry.Attachment{Attachment: a}
 		if p.namesAttachments() {
