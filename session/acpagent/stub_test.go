@@ -103,8 +103,8 @@ var scripts = map[string][]agent.Event{
 		{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "6", Name: "other.tool"}},
 		done,
 	},
-	"ask": {
-		{Kind: agent.KindApproval, ApprovalID: "1", Text: "why not", Tool: &agent.Tool{ID: "t", Name: "Bash", Input: json.RawMessage(`{"command":"rm x"}`)}},
+	"ask": { // by a tool that is named like one of another kind
+		{Kind: agent.KindApproval, ApprovalID: "1", Text: "why not", Tool: &agent.Tool{ID: "t", Name: "search", Kind: agent.ToolExecute, Input: json.RawMessage(`{"command":"rm x"}`)}},
 		{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "t", Name: "Bash", Input: json.RawMessage(`{"command":"rm x"}`)}},
 		{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "t"}},
 		{Kind: kindWait}, done,

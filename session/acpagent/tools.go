@@ -1,7 +1,9 @@
 package acpagent
 
 import (
+	"cmp"
 	"encoding/json"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -46,9 +48,11 @@ func kindOf(name string) string {
 // maxTitle bounds the title of a tool call, in bytes.
 const maxTitle = 300
 
-// describe returns a tool call as the protocol has it, without its status.
+// describe returns a tool call as the protocol has it, without its status. Clients can
+// accept requests by the kind, so a kind that the runtime reports is not replaced by that
+// of its name.
 func describe(t *agent.Tool, workdir string) toolCall {
-	c := toolCall{ID: t.ID, Name: t.Name, Kind: kindOf(t.Name), Title: t.Name}
+	c := toolCall{ID: t.ID, Name: t.Name, Kind: cmp.Or(string(t.Kind), kindOf(t.Name)), Title: t.Name}
 	if essence := formatters.Essence(t.Input); essence != "" {
 		if c.Title != "" && c.Kind != "execute" {
 			c.Title += " "
@@ -166,7 +170,7 @@ func outputOf(t *agent.Tool) []piece {
 	head, tail, omitted := t.Output.Excerpt(maxOutput/2, maxOutput/2)
 	s := head.String()
 	if omitted > 0 {
-		s += "\n[" + sizeOf(omitted) + " left out]\n" + tail.String()
+		s += fmt.Sprintf("\n[%d bytes left out]\n%s", omitted, tail.String())
 	}
 	if s == "" {
 		return nil

@@ -2,7 +2,6 @@ package acpagent
 
 import (
 	"encoding/json"
-	"fmt"
 	"slices"
 	"strconv"
 	"sync"
@@ -330,5 +329,3 @@ func (t *translator) endTurn(e *agent.Event) []any {
 	t.recent = nil
 	return updates
 }
-
-func sizeOf(bytes int) string { return fmt.Sprintf("%d bytes", bytes) }
