@@ -11,7 +11,6 @@ import (
 	"maps"
 	"slices"
 	"sync"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/control"
@@ -326,6 +325,3 @@ func failure(err error) *jsonrpc.Error {
 	e.Data, _ = json.Marshal(data) // it is text
 	return e
 }
-
-// timeFormat is how the protocol writes a time.
-const timeFormat = time.RFC3339

@@ -1,7 +1,6 @@
 package acpagent
 
 import (
-	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -383,6 +382,3 @@ func (q *queue) work() {
 		do()
 	}
 }
-
-// accessOf returns the access of a session.
-func accessOf(s control.Settings) agent.Access { return cmp.Or(s.Access, agent.AccessWrite) }

@@ -14,6 +14,6 @@
 // # Limits
 //
 // A prompt during a turn is added to the turn if the runtime takes that, and refused
-// otherwise. Images are offered if the runtime takes them. Audio is refused, as are MCP
-// servers of the client. Files and terminals of the client are not used.
+// otherwise. Images and MCP servers of the client are offered if the runtime takes them.
+// Audio is refused. Files and terminals of the client are not used.
 package acpagent

@@ -280,7 +280,7 @@ func (c *connection) list(ctx context.Context, p listParams) (answer, error) {
 			result.Next = result.Sessions[pageSize-1].SessionID
 			return answer{result: result}, nil
 		}
-		result.Sessions = append(result.Sessions, sessionInfo{e.SessionID, e.Workdir, e.Name, latest(e).UTC().Format(timeFormat)})
+		result.Sessions = append(result.Sessions, sessionInfo{e.SessionID, e.Workdir, e.Name, latest(e).UTC().Format(time.RFC3339)})
 	}
 	if !found {
 		return answer{}, invalid("where the list is to continue is not known any more: %q", p.After)

@@ -40,7 +40,7 @@ func (s *conversation) supported() registry.Options {
 
 // modes returns the modes of the session; s.mu is held.
 func (s *conversation) modes() *modeState {
-	m := &modeState{Current: string(accessOf(s.settings)), Available: []mode{}}
+	m := &modeState{Current: string(cmp.Or(s.settings.Access, agent.AccessWrite)), Available: []mode{}}
 	for _, access := range agent.Accesses() {
 		if slices.Contains(s.supported().Access, access) {
 			m.Available = append(m.Available, accesses[access])
