@@ -1,7 +1,6 @@
 package gemini
 
 import (
-	"regexp"
 	"slices"
 	"strings"
 
@@ -66,11 +65,20 @@ func choices(inv registry.Invocation) (args []string) {
 	return args
 }
 
-// importing matches what Gemini CLI takes for an import in a context file.
-var importing = regexp.MustCompile(`(^|\s)@\S`)
+// imports reports whether Gemini CLI takes a word of a context file for an import.
+func imports(text string) bool {
+	return slices.ContainsFunc(strings.Fields(text), func(word string) bool { return len(word) > 1 && word[0] == '@' })
+}
 
-// variable matches what Gemini CLI takes for a variable in its settings.
-var variable = regexp.MustCompile(`\$[A-Za-z_{]`)
+// hasVariable reports whether Gemini CLI takes a part of its settings for a variable.
+func hasVariable(text string) bool {
+	for _, after := range strings.Split(text, "$")[1:] {
+		if after != "" && strings.ContainsRune("_{ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz", rune(after[0])) {
+			return true
+		}
+	}
+	return false
+}
 
 // check refuses what Gemini CLI does not support.
 func check(inv registry.Invocation) error {
@@ -82,10 +90,10 @@ func check(inv registry.Invocation) error {
 	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome && (inv.AppendSystemPrompt != "" || len(inv.MCPServers) > 0) {
 		return agent.Usagef("an additional system prompt and MCP servers cannot be added to a %s of your own; leave them out", homeEnv)
 	}
-	if slices.ContainsFunc(inv.MCPServers, func(s agent.MCPServer) bool { return variable.Match(agent.MCPConfig([]agent.MCPServer{s})) }) {
+	if hasVariable(string(agent.MCPConfig(inv.MCPServers))) {
 		return agent.Usagef("Gemini CLI would expand a $ in an MCP server; leave it out of its values")
 	}
-	if importing.MatchString(inv.AppendSystemPrompt) {
+	if imports(inv.AppendSystemPrompt) {
 		return agent.Usagef("Gemini CLI reads a word of the additional system prompt that begins with @ as a file to import; leave out the @")
 	}
 	for _, dir := range inv.AddDirs {

@@ -66,6 +66,16 @@ func TestSystemPromptThatWouldImportIsRefused(t *testing.T) {
 	}
 }
 
+func TestMCPServerWithAVariableIsRefused(t *testing.T) {
+	t.Parallel()
+	for text, refused := range map[string]bool{"$HOME": true, "a${b}": true, "$$_": true, "$": false, "5 $ or $1": false, "plain": false} {
+		servers := []agent.MCPServer{{Name: "first", Command: "/x"}, {Name: "second", Command: "/x", Env: map[string]string{"KEY": text}}}
+		if err := check(registry.Invocation{MCPServers: servers}); errors.Is(err, agent.ErrUsage) != refused {
+			t.Errorf("%q: %v", text, err)
+		}
+	}
+}
+
 func TestTrustIsNeverInherited(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {
