@@ -94,7 +94,21 @@ func checkSingle(stat *unix.Stat_t) error {
 // ReadLinked returns the content of the regular file of at most limit bytes at path. It
 // follows links, which users have among their configuration files, and does not wait
 // for a pipe or device. The error is [ErrNotRegular] or [ErrTooLarge] for other files.
-func ReadLinked(path string, limit int64) ([]byte, error) {
+func ReadLinked(path string, limit int64) ([]byte, error) { return readLinked(path, limit, nil) }
+
+// ReadOwned is [ReadLinked] for a file that must belong to this user or root: one of another
+// user could be in any directory that others can write to.
+func ReadOwned(path string, limit int64) ([]byte, error) {
+	return readLinked(path, limit, func(info fs.FileInfo) error {
+		if stat, ok := info.Sys().(*unix.SysStat); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
+			return &fs.PathError{Op: "open", Path: path, Err: errors.New("it belongs to another user")}
+		}
+		return nil
+	})
+}
+
+// readLinked is ReadLinked with a check of the open file, nil for none.
+func readLinked(path string, limit int64, check func(fs.FileInfo) error) ([]byte, error) {
 	notRegular := &fs.PathError{Op: "open", Path: path, Err: ErrNotRegular}
 	info, err := os.Stat(path)
 	if err != nil {
@@ -108,8 +122,13 @@ func ReadLinked(path string, limit int64) ([]byte, error) {
 		return nil, err
 	}
 	defer f.Close()
-	if info, err := f.Stat(); err != nil || !info.Mode().IsRegular() {
+	if info, err = f.Stat(); err != nil || !info.Mode().IsRegular() {
 		return nil, notRegular // it was replaced
+	}
+	if check != nil {
+		if err := check(info); err != nil {
+			return nil, err
+		}
 	}
 	text, err := io.ReadAll(io.LimitReader(f, limit+1))
 	if err == nil && int64(len(text)) > limit {

@@ -14,7 +14,6 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/statefile"
-	"github.com/busdk/bus-agent/internal/unix"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 )
@@ -121,21 +120,9 @@ func findAbove(dir, name string) string {
 	}
 }
 
-// readRuntimeOverride reads a file of the user: one of another user could be in any
-// directory that others can write to.
+// readRuntimeOverride reads a file of the user.
 func readRuntimeOverride(path string, into any) error {
-	info, err := os.Stat(path)
-	if err != nil {
-		return err
-	}
-	if stat, ok := info.Sys().(*unix.SysStat); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return errors.New("it belongs to another user")
-	}
-	path, err = filepath.EvalSymlinks(path)
-	if err != nil {
-		return err
-	}
-	text, err := statefile.Read(path, maxRuntimeOverride)
+	text, err := statefile.ReadOwned(path, maxRuntimeOverride)
 	if err != nil {
 		return err
 	}

@@ -63,7 +63,7 @@ func TestRuntimeOverrides(t *testing.T) {
 		"settings of a rig":              {rig: `{"runtime":"talker","bin":"evil","ready":"prompt"}`, token: "talker", source: "runtime.json", warning: `runtime.json: ignoring bin "evil", ready "prompt"; only "runtime" has an effect`},
 		"settings of a rig, the same":    {rig: `{"runtime":"talker:local","bin":"talker"}`, token: "talker:local", source: "runtime.json"},
 		"only settings of a rig":         {rig: `{"bin":"evil"}`, token: "mute", source: "first available", warning: `runtime.json: ignoring bin "evil"; only`},
-		"too long to be a setting":       {rig: `{"runtime":"` + strings.Repeat("x", 70<<10) + `"}`, token: "mute", source: "first available", warning: "more than 65536 bytes"},
+		"too long to be a setting":       {rig: `{"runtime":"` + strings.Repeat("x", 70<<10) + `"}`, token: "mute", source: "first available", warning: "file is too large"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

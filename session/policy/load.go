@@ -7,7 +7,6 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/internal/statefile"
-	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // Load reads the policy in a file of the user, an absolute path. It refuses a file for which
@@ -17,14 +16,7 @@ func Load(file string, dirs ...string) (*Policy, error) {
 	if err := (&Policy{file: file}).CheckPlace(dirs...); err != nil {
 		return nil, err
 	}
-	info, err := os.Stat(file)
-	if err != nil {
-		return nil, agent.Usagef("policy: %w", err)
-	}
-	if stat, ok := info.Sys().(*unix.SysStat); ok && stat.Uid != 0 && int(stat.Uid) != os.Geteuid() {
-		return nil, agent.Usagef("policy %s: it belongs to another user", file)
-	}
-	text, err := statefile.ReadLinked(file, MaxSize)
+	text, err := statefile.ReadOwned(file, MaxSize)
 	if err != nil {
 		return nil, agent.Usagef("policy: %w", err)
 	}
