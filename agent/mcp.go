@@ -6,12 +6,13 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
 	"unicode/utf8"
+
+	"github.com/busdk/bus-agent/jsonline"
 )
 
 // An MCPServer is a server of the Model Context Protocol, whose tools an agent gets. It is
@@ -60,7 +61,13 @@ func ParseMCPServers(data []byte) ([]MCPServer, error) {
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
-	if err := parseStrictly(data, &file); err != nil {
+	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
+		return nil, Usagef("it is not JSON: %w", err)
+	}
+	if err := jsonline.CheckNames(data, nil); err != nil {
+		return nil, Usagef("%w", err)
+	}
+	if err := decodeStrictly(data, &file); err != nil {
 		return nil, Usagef("%w", err)
 	}
 	servers := []MCPServer{}
@@ -73,7 +80,7 @@ func ParseMCPServers(data []byte) ([]MCPServer, error) {
 			URL     string            `json:"url"`
 			Headers map[string]string `json:"headers"`
 		}
-		if err := parseStrictly(file.Servers[name], &entry); err != nil {
+		if err := decodeStrictly(file.Servers[name], &entry); err != nil {
 			return nil, Usagef("server %q: %w", name, err)
 		}
 		s := MCPServer{
@@ -98,11 +105,8 @@ func ParseMCPServers(data []byte) ([]MCPServer, error) {
 	return servers, CheckMCPServers(servers)
 }
 
-// parseStrictly decodes one JSON value without unknown or repeated members.
-func parseStrictly(data []byte, to any) error {
-	if err := checkKeys(json.NewDecoder(bytes.NewReader(data)), 0); err != nil {
-		return err
-	}
+// decodeStrictly decodes one JSON value without unknown members.
+func decodeStrictly(data []byte, to any) error {
 	d := json.NewDecoder(bytes.NewReader(data))
 	d.DisallowUnknownFields()
 	err := d.Decode(to)
@@ -111,48 +115,6 @@ func parseStrictly(data []byte, to any) error {
 	}
 	if err != nil {
 		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	if _, err := d.Token(); err != io.EOF {
-		return errors.New("something follows the JSON object")
-	}
-	return nil
-}
-
-// checkKeys reads one JSON value and refuses objects that repeat a member.
-func checkKeys(d *json.Decoder, depth int) error {
-	const maxDepth = 8
-	token, err := d.Token()
-	switch {
-	case errors.Is(err, io.EOF):
-		return errors.New("it is not JSON: it ends too early")
-	case err != nil:
-		return fmt.Errorf("it is not JSON: %w", err)
-	case depth > maxDepth:
-		return errors.New("it is nested too deeply")
-	}
-	delim, ok := token.(json.Delim)
-	if !ok {
-		return nil
-	}
-	seen := map[string]bool{}
-	for d.More() {
-		if delim == '{' {
-			key, err := d.Token()
-			if err != nil {
-				return fmt.Errorf("it is not JSON: %w", err)
-			}
-			name, _ := key.(string)
-			if seen[name] {
-				return fmt.Errorf("the member %q is repeated", name)
-			}
-			seen[name] = true
-		}
-		if err := checkKeys(d, depth+1); err != nil {
-			return err
-		}
-	}
-	if _, err := d.Token(); err != nil {
-		return fmt.Errorf("it is not JSON: %w", err)
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestParseMCPServersIsStrict(t *testing.T) {
 		`[]`:                "not of the right type",
 		`{"mcpServers":{}}`: "no servers",
 		`{"servers":{}}`:    `unknown field "servers"`,
-		`{"mcpServers":{"a":{"command":"x"}}} {}`:                     "something follows",
+		`{"mcpServers":{"a":{"command":"x"}}} {}`:                     "after top-level value",
 		`{"mcpServers":{"a":{"command":"x"},"a":{"command":"y"}}}`:    "repeated",
 		`{"mcpServers":{"a":{"command":"x","trust":true}}}`:           `unknown field "trust"`,
 		`{"mcpServers":{"a":{}}}`:                                     "needs a command or a url",

@@ -190,7 +190,7 @@ func TestWrongValuesAreUsageErrorsAndNotWritten(t *testing.T) {
 		{"definition that is not UTF-8", func(ctx context.Context) error {
 			return preferences.SetRuntimeDefinition(ctx, "a", json.RawMessage("{\"a\":\"\xff\"}"))
 		}, "UTF-8"},
-		{"definition with a repeated key", func(ctx context.Context) error { return preferences.SetRuntimeDefinition(ctx, "a", deep) }, `"k" appears twice`},
+		{"definition with a repeated key", func(ctx context.Context) error { return preferences.SetRuntimeDefinition(ctx, "a", deep) }, `"k" is repeated`},
 		{"key of another module", func(ctx context.Context) error { return preferences.Unset(ctx, "bus-dev.agent") }, "bus-dev.agent"},
 		{"key that only begins alike", func(ctx context.Context) error { return preferences.Unset(ctx, "bus-agents.model") }, "bus-agents.model"},
 		{"invalid key", func(ctx context.Context) error { return preferences.Unset(ctx, "bus-agent.a..b") }, "a..b"},

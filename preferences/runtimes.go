@@ -5,11 +5,11 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"slices"
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-preferences/pkg/preferences"
 )
@@ -124,39 +124,5 @@ func checkObject(raw []byte) error {
 	case bytes.TrimSpace(raw)[0] != '{':
 		return errors.New("not a JSON object")
 	}
-	dec := json.NewDecoder(bytes.NewReader(raw))
-	dec.UseNumber()
-	return checkKeys(dec)
-}
-
-// checkKeys reads one value of dec, which is valid JSON, and returns an error
-// for a key that an object repeats.
-func checkKeys(dec *json.Decoder) error {
-	token, err := dec.Token()
-	if err != nil {
-		return err
-	}
-	open, ok := token.(json.Delim)
-	if !ok {
-		return nil
-	}
-	seen := make(map[string]bool)
-	for dec.More() {
-		if open == '{' {
-			key, err := dec.Token()
-			if err != nil {
-				return err
-			}
-			name, _ := key.(string)
-			if seen[name] {
-				return fmt.Errorf("key %q appears twice in one object", name)
-			}
-			seen[name] = true
-		}
-		if err := checkKeys(dec); err != nil {
-			return err
-		}
-	}
-	_, err = dec.Token()
-	return err
+	return jsonline.CheckNames(raw, nil)
 }

@@ -52,6 +52,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -117,7 +118,7 @@ func decode(text []byte, p **Policy) error {
 	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
 		return err
 	}
-	if err := checkMembers(json.NewDecoder(bytes.NewReader(text))); err != nil {
+	if err := jsonline.CheckNames(text, isMember); err != nil {
 		return err
 	}
 	dec := json.NewDecoder(bytes.NewReader(text))
@@ -131,36 +132,12 @@ func decode(text []byte, p **Policy) error {
 	return nil
 }
 
-// checkMembers reads one value of dec, which is valid JSON. It refuses what package json
-// accepts in an object: a member that is repeated, or in another case.
-func checkMembers(dec *json.Decoder) error {
-	token, err := dec.Token()
-	open, ok := token.(json.Delim)
-	if err != nil || !ok {
-		return err
+// isMember refuses a name in another case, which package json accepts.
+func isMember(name string) error {
+	if name != strings.ToLower(name) {
+		return fmt.Errorf("unknown field %q", name)
 	}
-	seen := map[string]bool{}
-	for dec.More() {
-		if open == '{' {
-			token, err := dec.Token()
-			if err != nil {
-				return err
-			}
-			switch name, _ := token.(string); {
-			case seen[name]:
-				return fmt.Errorf("%q is given twice", name)
-			case name != strings.ToLower(name):
-				return fmt.Errorf("unknown field %q", name)
-			default:
-				seen[name] = true
-			}
-		}
-		if err := checkMembers(dec); err != nil {
-			return err
-		}
-	}
-	_, err = dec.Token()
-	return err
+	return nil
 }
 
 // Check returns why a policy cannot be used. The error is of kind agent.ErrUsage.

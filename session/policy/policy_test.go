@@ -33,7 +33,7 @@ func TestParseRefuses(t *testing.T) {
 		`{} {}`:                       "invalid character",
 		`{"rule":[]}`:                 "unknown field",
 		`{"Rules":[]}`:                "unknown field",
-		`{"rules":[],"rules":0}`:      "twice",
+		`{"rules":[],"rules":0}`:      "repeated",
 		`{"default":"accept"}`:        "the default",
 		`{"rules":[{"kind":"read"}]}`: "rule 1: the decision",
 		`{"rules":[{"decision":"accept_for_session","kind":"read"}]}`:               "rule 1: the decision",
