@@ -189,8 +189,10 @@ func TestCancel(t *testing.T) {
 			if got := <-reason; got != "cancelled <nil>" {
 				t.Errorf("the turn ends with %s", got)
 			}
-			if got, err := c.say(id, "next"); err != nil || got.StopReason != "end_turn" {
-				t.Errorf("the next turn: %v, %v", got.StopReason, err)
+			c.take()
+			got, err := c.say(id, "next")
+			if said := c.take(); err != nil || got.StopReason != "end_turn" || !strings.Contains(said, "echo next") || strings.Contains(said, "resume=native-1") {
+				t.Errorf("the next turn, of the same agent: %v, %v, %s", got.StopReason, err, said)
 			}
 		})
 	}
