@@ -149,7 +149,7 @@ func storeOf(m *control.Manager) (*control.Store, error) {
 // conversation.
 func (c *connection) resumeSession(ctx context.Context, p sessionParams, replay bool) (answer, error) {
 	if s, err := c.session(p.SessionID); err == nil {
-		return c.reopen(ctx, s, replay)
+		return c.reopen(ctx, s, p, replay)
 	}
 	servers, err := p.servers()
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *connection) resumeSession(ctx context.Context, p sessionParams, replay 
 	case err != nil || e.SessionID != p.SessionID:
 		return answer{}, &jsonrpc.Error{Code: codeNotFound, Message: "there is no session " + p.SessionID}
 	case !sameDirectory(e.Workdir, p.Workdir):
-		return answer{}, invalid("session %s is of %s, not of %s", e.SessionID, e.Workdir, p.Workdir)
+		return answer{}, p.elsewhere(e.Workdir)
 	case !e.State.Ended():
 		return answer{}, &jsonrpc.Error{Code: jsonrpc.CodeInvalidRequest, Message: "session " + e.SessionID + " is running in another process; stop it first"}
 	}
@@ -193,7 +193,13 @@ func (c *connection) resumeSession(ctx context.Context, p sessionParams, replay 
 }
 
 // reopen answers a client that loads a session which it has open.
-func (c *connection) reopen(ctx context.Context, s *conversation, replay bool) (answer, error) {
+func (c *connection) reopen(ctx context.Context, s *conversation, p sessionParams, replay bool) (answer, error) {
+	s.mu.Lock()
+	workdir := s.settings.Workdir
+	s.mu.Unlock()
+	if !sameDirectory(workdir, p.Workdir) {
+		return answer{}, p.elsewhere(workdir)
+	}
 	if replay {
 		store, err := storeOf(s.manager)
 		if err != nil {
@@ -228,6 +234,11 @@ func (s *conversation) replay(ctx context.Context, store *control.Store, e contr
 		}
 		return context.Cause(s.c.ctx)
 	}})
+}
+
+// elsewhere returns the error of a session that is of another directory.
+func (p sessionParams) elsewhere(workdir string) error {
+	return invalid("session %s is of %s, not of %s", p.SessionID, workdir, p.Workdir)
 }
 
 // sameDirectory reports whether two absolute paths lead to one directory.

@@ -329,6 +329,8 @@ func TestLoad(t *testing.T) {
 		t.Errorf("resume: %v", err)
 	}
 	load.Cwd = t.TempDir()
+	_, err = c.LoadSession(t.Context(), load)
+	checkRefused(t, "an open one of another directory", err, -32602, "", "is of")
 	load.SessionId = "unknown"
 	_, err = c.LoadSession(t.Context(), load)
 	checkRefused(t, "unknown", err, -32002, "", "no session")
