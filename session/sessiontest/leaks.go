@@ -20,8 +20,8 @@ var leakChecks atomic.Int64
 
 // Leaks calls f and returns the stacks of the goroutines started by f, directly
 // or indirectly, that have not ended ten seconds after f returned; usually none.
-// Other goroutines do not matter, so it works in parallel tests. In TestMain, f
-// is the call of m.Run.
+// Other goroutines do not matter, so it works in parallel tests, nor does that of
+// os/signal, which does not end before the process. In TestMain, f is the call of m.Run.
 func Leaks(f func()) string {
 	mark := strconv.FormatInt(leakChecks.Add(1), 10)
 	pprof.Do(context.Background(), pprof.Labels(leakLabel, mark), func(context.Context) { f() })
@@ -43,7 +43,7 @@ func marked(mark string) string {
 	for stack := range strings.SplitSeq(profile.String(), "\n\n") {
 		_, labels, ok := strings.Cut(stack, "# labels: ")
 		labels, _, _ = strings.Cut(labels, "\n")
-		if ok && strings.Contains(labels, strconv.Quote(leakLabel)+":"+strconv.Quote(mark)) {
+		if ok && strings.Contains(labels, strconv.Quote(leakLabel)+":"+strconv.Quote(mark)) && !strings.Contains(stack, "\tos/signal.loop+") {
 			left = append(left, stack)
 		}
 	}

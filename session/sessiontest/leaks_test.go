@@ -1,6 +1,8 @@
 package sessiontest_test
 
 import (
+	"os"
+	"os/signal"
 	"strings"
 	"sync"
 	"testing"
@@ -29,4 +31,16 @@ func TestLeaks(t *testing.T) {
 			t.Errorf("of another call is left %s", left)
 		}
 	})
+}
+
+// The first wait for a signal, as in a fuzz test, starts a goroutine that never ends.
+func TestWaitingForSignalsIsNotALeak(t *testing.T) {
+	t.Parallel()
+	if left := sessiontest.Leaks(func() {
+		signals := make(chan os.Signal, 1)
+		signal.Notify(signals, os.Interrupt)
+		signal.Stop(signals)
+	}); left != "" {
+		t.Errorf("left is %s", left)
+	}
 }
