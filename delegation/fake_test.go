@@ -82,10 +82,10 @@ func converse() int {
 		verb, rest, _ := strings.Cut(lines.Text(), " ")
 		switch verb {
 		case "approve":
-			say(agent.Event{Kind: agent.KindApproval, ApprovalID: "1", Tool: &agent.Tool{Name: "Bash", Input: json.RawMessage(`{"command":"make"}`)}})
+			say(agent.Event{Kind: agent.KindApproval, ApprovalID: "1", Text: rest, Tool: &agent.Tool{Name: "Bash", Input: json.RawMessage(`{"command":"make` + strings.TrimSuffix(rest, "\x1b[2J") + `"}`)}})
 			continue
 		case "question":
-			say(agent.Event{Kind: agent.KindQuestion, ApprovalID: "2", Questions: []agent.Question{{Text: "Which?", Options: []agent.Option{{Label: "red"}, {Label: "blue"}}}}})
+			say(agent.Event{Kind: agent.KindQuestion, ApprovalID: "2", Questions: []agent.Question{{Text: "Which?" + rest, Options: []agent.Option{{Label: "red"}, {Label: "blue"}}}}})
 			continue
 		case "interrupt":
 			say(agent.Event{Kind: agent.KindResult, Failed: true, Interrupted: true, Text: "interrupted"})

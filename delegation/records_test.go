@@ -44,6 +44,10 @@ func TestRecordsOfTheWorkdirAreRead(t *testing.T) {
 			t.Errorf("%q: %+v, %v", file, r, err)
 		}
 	}
+	s.Output = 3
+	if r, err := broker(t, s).Record(t.Context(), answer.RunID, ""); err != nil || !r.Truncated || r.Text != "H\n[…]\n." {
+		t.Errorf("a long answer: %+v, %v", r, err)
+	}
 	for _, c := range [][2]string{{foreign.RunID, ""}, {answer.RunID, "../run-info.yaml"}, {"bogus", ""}} {
 		if r, err := b.Record(t.Context(), c[0], c[1]); err == nil || r.Text != "" {
 			t.Errorf("%q: %+v", c, r)

@@ -55,8 +55,11 @@ type Answer struct {
 	Warnings   []string     `json:"warnings,omitempty"`
 }
 
-// maxChanges bounds Answer.Changes.
-const maxChanges = 200
+// The bounds of Answer.Changes: files, and the bytes of a path.
+const (
+	maxChanges = 200
+	maxPath    = 4096
+)
 
 // Run runs an agent to its end. It returns when all its processes are gone, also if ctx
 // ends first. progress, which may be nil, is called with what the agent does, a line each,
@@ -102,12 +105,12 @@ func (b *Broker) Run(ctx context.Context, task Task, progress func(string)) (ans
 		return nil
 	}}
 	var result agent.Result
+	req.Timeout = limit
 	if schema != nil {
 		req.Schema = schema.JSON()
-		enforcer := structured.Enforcer{Next: &r, Schema: schema, Environ: b.settings.environ(), Warn: r.Warn, Timeout: limit}
+		enforcer := structured.Enforcer{Next: &r, Schema: schema, Environ: b.settings.environ(), Warn: r.Warn}
 		result, err = enforcer.Run(ctx, req, out)
 	} else {
-		req.Timeout = limit
 		result, err = r.Run(ctx, req, out)
 	}
 	story.flush()
@@ -167,8 +170,8 @@ func addChanges(changed []string, e *agent.Event) []string {
 		return changed
 	}
 	for _, c := range e.Changes {
-		if len(changed) < maxChanges && !slices.Contains(changed, c.Path) {
-			changed = append(changed, c.Path)
+		if path := headOf(c.Path, maxPath); len(changed) < maxChanges && !slices.Contains(changed, path) {
+			changed = append(changed, path)
 		}
 	}
 	return changed

@@ -167,11 +167,13 @@ func TestTimeIsLimited(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
 	s.Timeout, s.TotalTimeout = time.Hour, 50*time.Millisecond
-	b := broker(t, s)
-	for _, want := range []string{"timeout", "limit"} { // the time left is used by the first
-		_, err := b.Run(t.Context(), delegation.Task{Prompt: "hang " + filepath.Join(t.TempDir(), "x")}, nil)
-		if delegation.KindOf(err) != want {
-			t.Errorf("%v, want %s", err, want)
+	for _, schema := range []json.RawMessage{nil, json.RawMessage(`{"type":"object"}`)} {
+		b := broker(t, s)
+		for _, want := range []string{"timeout", "limit"} { // the time left is used by the first
+			_, err := b.Run(t.Context(), delegation.Task{Prompt: "hang " + filepath.Join(t.TempDir(), "x"), Schema: schema}, nil)
+			if delegation.KindOf(err) != want {
+				t.Errorf("%v, want %s", err, want)
+			}
 		}
 	}
 }

@@ -4,7 +4,7 @@ import (
 	"context"
 	"errors"
 	"slices"
-	"strconv"
+	"sync"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -22,7 +22,8 @@ type Status struct {
 	// Answer is that of the last turn if it has ended.
 	Answer
 
-	// Requests are what the agent waits for, the oldest first.
+	// Requests are what the agent waits for: questions, then approval requests, each the
+	// oldest first.
 	Requests []Request `json:"requests,omitempty"`
 }
 
@@ -41,6 +42,8 @@ type conversation struct {
 	asks bool // approval requests wait for the caller
 	s    *session.Session
 	log  *log
+
+	sending sync.Mutex // one call at a time sends a message
 }
 
 // Start starts an agent, opens a session with it, and sends the prompt of task as
@@ -69,28 +72,34 @@ func (b *Broker) Start(ctx context.Context, task Task, asks bool, progress func(
 	if err != nil {
 		return Status{}, err
 	}
-	limit, ended, err := b.budget.turn(task.Timeout)
+	over, err := b.budget.agent()
 	if err != nil {
 		return Status{}, err
 	}
-	c, err := b.open(ctx, req, asks)
+	limit, ended, err := b.budget.turn(task.Timeout)
 	if err != nil {
+		over()
+		return Status{}, err
+	}
+	c, err := b.open(ctx, req, asks, over)
+	if err != nil {
+		over()
 		ended()
 		return Status{}, err
 	}
-	status, err := b.send(ctx, c, req.Prompt, limit, ended, progress)
+	turn, err := b.send(c, req.Prompt, limit, ended)
+	if err != nil {
+		return b.status(c, nil), err
+	}
+	status, err := b.await(ctx, c, turn, progress)
 	if ctx.Err() != nil {
 		_, _ = b.Stop(context.WithoutCancel(ctx), c.id) // the caller does not learn its ID
 	}
 	return status, err
 }
 
-// open starts the agent of a session.
-func (b *Broker) open(ctx context.Context, req agent.Request, asks bool) (*conversation, error) {
-	over, err := b.budget.agent()
-	if err != nil {
-		return nil, err
-	}
+// open starts the agent of a session; over is called when it has ended.
+func (b *Broker) open(ctx context.Context, req agent.Request, asks bool, over func()) (*conversation, error) {
 	c := &conversation{asks: (asks || b.settings.Approve) && req.Access != agent.AccessRead, log: newLog()}
 	handle, err := b.sessions.StartWith(ctx, control.StartOptions{
 		Settings: control.Settings{
@@ -104,7 +113,6 @@ func (b *Broker) open(ctx context.Context, req agent.Request, asks bool) (*conve
 		c.s, err = b.sessions.Session(handle)
 	}
 	if err != nil {
-		over()
 		return nil, err
 	}
 	go func() {
@@ -156,22 +164,33 @@ func (b *Broker) Send(ctx context.Context, id, text string, timeout time.Duratio
 	if err != nil {
 		return Status{}, err
 	}
+	turn, err := b.next(c, text, timeout)
+	if err != nil {
+		return b.status(c, nil), err
+	}
+	return b.await(ctx, c, turn, progress)
+}
+
+// next sends a message unless a turn is open.
+func (b *Broker) next(c *conversation, text string, timeout time.Duration) (*session.Turn, error) {
+	c.sending.Lock()
+	defer c.sending.Unlock()
 	if _, open := c.s.Turns(); open > 0 {
-		return b.status(c, nil), agent.Usagef("session %s has a turn that has not ended; the message was not sent", id)
+		return nil, agent.Usagef("session %s has a turn that has not ended; the message was not sent", c.id)
 	}
 	limit, ended, err := b.budget.turn(timeout)
 	if err != nil {
-		return b.status(c, nil), err
+		return nil, err
 	}
-	return b.send(ctx, c, text, limit, ended, progress)
+	return b.send(c, text, limit, ended)
 }
 
-// send sends a message and waits; ended is called when its turn has ended.
-func (b *Broker) send(ctx context.Context, c *conversation, text string, limit time.Duration, ended func(), progress func(string)) (Status, error) {
+// send sends a message; ended is called when its turn has ended.
+func (b *Broker) send(c *conversation, text string, limit time.Duration, ended func()) (*session.Turn, error) {
 	turn, err := b.sessions.Send(control.SessionHandle{SessionID: c.id}, control.Message{Text: text, Timeout: limit, TurnTimeout: limit})
 	if err != nil {
 		ended()
-		return b.status(c, nil), err
+		return nil, err
 	}
 	c.log.begin(turn)
 	go func() {
@@ -179,23 +198,15 @@ func (b *Broker) send(ctx context.Context, c *conversation, text string, limit t
 		ended()
 		c.log.changed()
 	}()
-	return b.await(ctx, c, progress)
+	return turn, nil
 }
 
-// await waits until the turn of a session has ended or the agent waits for an answer.
-func (b *Broker) await(ctx context.Context, c *conversation, progress func(string)) (Status, error) {
+// await waits until a turn of a session has ended or the agent waits for an answer.
+func (b *Broker) await(ctx context.Context, c *conversation, turn *session.Turn, progress func(string)) (Status, error) {
 	defer c.log.follow(progress)()
 	for {
 		changed := c.log.wait()
-		turn := c.log.turn()
-		over := turn == nil
-		if turn != nil {
-			select {
-			case <-turn.Done():
-				over = true
-			default:
-			}
-		}
+		over := ended(turn)
 		if status := b.status(c, turn); over || len(status.Requests) > 0 {
 			return status, turnError(turn, over)
 		}
@@ -213,54 +224,72 @@ func (b *Broker) await(ctx context.Context, c *conversation, progress func(strin
 	}
 }
 
+// ended reports whether a turn has ended.
+func ended(turn *session.Turn) bool {
+	select {
+	case <-turn.Done():
+		return true
+	default:
+		return false
+	}
+}
+
 // turnError returns the error of a turn that is over.
 func turnError(turn *session.Turn, over bool) error {
-	if turn == nil || !over {
+	if !over {
 		return nil
 	}
 	_, err := turn.Wait(context.Background())
 	return err
 }
 
-// status returns the state of a session, with the answer of a turn if it is over.
+// status returns the state of a session, with the answer of a turn, if not nil, that is
+// over.
 func (b *Broker) status(c *conversation, turn *session.Turn) Status {
 	status := Status{SessionID: c.id, State: c.s.State()}
 	status.Turn, _ = c.s.Turns()
-	if turn != nil {
-		select {
-		case <-turn.Done():
-			result, _ := turn.Wait(context.Background())
-			status.Answer = b.answer(result)
-			status.Answer.Changes = c.log.changes()
-		default:
-		}
+	if turn != nil && ended(turn) {
+		result, _ := turn.Wait(context.Background())
+		status.Answer = b.answer(result)
+		status.Answer.Changes = c.log.changes()
 	}
 	status.Runtime, status.Answer.SessionID = status.Answer.Runtime, ""
 	for _, q := range c.s.Questions() {
-		status.Requests = append(status.Requests, Request{ID: q.ID, Reason: q.Text, Questions: q.Questions})
+		status.Requests = append(status.Requests, Request{ID: q.ID, Reason: b.text(q.Text), Questions: b.questions(q.Questions)})
 	}
 	if c.asks {
 		for _, a := range c.s.Approvals() {
-			if !slices.ContainsFunc(status.Requests, func(r Request) bool { return r.ID == a.ID }) {
-				status.Requests = append(status.Requests, b.approval(a))
-			}
+			status.Requests = append(status.Requests, b.approval(a))
 		}
 	}
-	slices.SortFunc(status.Requests, func(a, b Request) int {
-		first, _ := strconv.Atoi(a.ID)
-		second, _ := strconv.Atoi(b.ID)
-		return first - second
-	})
 	return status
 }
 
 func (b *Broker) approval(a session.Approval) Request {
-	r := Request{ID: a.ID, Reason: a.Reason}
+	r := Request{ID: a.ID, Reason: b.text(a.Reason)}
 	if a.Tool != nil {
-		r.Tool = a.Tool.Name
-		r.Input, _ = bounded(string(a.Tool.Input), b.settings.Output)
+		r.Tool, r.Input = b.text(a.Tool.Name), b.text(string(a.Tool.Input))
 	}
 	return r
+}
+
+// questions returns what the caller gets of questions.
+func (b *Broker) questions(list []agent.Question) []agent.Question {
+	list = slices.Clone(list)
+	for i := range list {
+		q := &list[i]
+		q.Header, q.Text, q.Options = b.text(q.Header), b.text(q.Text), slices.Clone(q.Options)
+		for j, o := range q.Options {
+			q.Options[j] = agent.Option{Label: b.text(o.Label), Description: b.text(o.Description)}
+		}
+	}
+	return list
+}
+
+// text returns a text of an agent in printable form, within the bound of the settings.
+func (b *Broker) text(text string) string {
+	text, _ = bounded(text, b.settings.Output)
+	return text
 }
 
 // A Reply answers a [Request].
@@ -288,7 +317,7 @@ func (b *Broker) Answer(ctx context.Context, id, request string, reply Reply, pr
 	if err := b.reply(ctx, c, request, reply); err != nil {
 		return b.status(c, nil), err
 	}
-	return b.await(ctx, c, progress)
+	return b.await(ctx, c, c.log.turn(), progress)
 }
 
 func (b *Broker) reply(ctx context.Context, c *conversation, request string, reply Reply) error {
@@ -336,15 +365,7 @@ func (b *Broker) Read(id string, from int) (Reading, error) {
 	turn := c.log.turn()
 	reading := Reading{Status: b.status(c, turn)}
 	reading.Notes, reading.Next, reading.Lost = c.log.read(from, b.settings.Output)
-	over := false
-	if turn != nil {
-		select {
-		case <-turn.Done():
-			over = true
-		default:
-		}
-	}
-	return reading, turnError(turn, over)
+	return reading, turnError(turn, turn != nil && ended(turn))
 }
 
 // Stop ends a session and returns when all its processes are gone.

@@ -6,6 +6,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"sync"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
@@ -68,6 +69,9 @@ func TestSessionsHaveTheBoundsOfRuns(t *testing.T) {
 	status := start(t, b, delegation.Task{Prompt: "x"}, false)
 	if _, err := b.Run(t.Context(), delegation.Task{Prompt: "x"}, nil); !errors.Is(err, delegation.ErrLimit) {
 		t.Errorf("a run next to the session: %v", err)
+	}
+	if _, err := b.Start(t.Context(), delegation.Task{Prompt: "x"}, false, nil); !errors.Is(err, delegation.ErrLimit) {
+		t.Errorf("a session next to it: %v", err)
 	}
 	if _, err := b.Send(t.Context(), status.SessionID, "x", 0, nil); err != nil {
 		t.Error(err)
@@ -166,6 +170,61 @@ func TestCancelInterruptsTheTurn(t *testing.T) {
 		if busy = err != nil; !busy && after.Text != "again" {
 			t.Errorf("%+v", after)
 		}
+	}
+}
+
+// Of two messages at a time, each gets its own answer or is not sent.
+func TestMessagesAtATimeGetTheirOwnAnswers(t *testing.T) {
+	t.Parallel()
+	s := settings(t)
+	s.Runs = 10_000
+	b := broker(t, s)
+	id := start(t, b, delegation.Task{Prompt: "x"}, false).SessionID
+	var wg sync.WaitGroup
+	for range 100 {
+		for _, text := range strings.Split("abcdefgh", "") {
+			wg.Go(func() {
+				status, err := b.Send(t.Context(), id, text, 0, nil)
+				if err == nil && status.Text != text || err != nil && !errors.Is(err, agent.ErrUsage) {
+					t.Errorf("%s: %q, %v", text, status.Text, err)
+				}
+			})
+		}
+		wg.Wait()
+	}
+}
+
+func TestCancelOfTheStartEndsTheSession(t *testing.T) {
+	t.Parallel()
+	b := broker(t, settings(t))
+	running := filepath.Join(t.TempDir(), "running")
+	ctx, cancel := context.WithCancel(t.Context())
+	go func() {
+		awaitFile(running)
+		cancel()
+	}()
+	status, err := b.Start(ctx, delegation.Task{Prompt: "hold " + running}, false, nil)
+	if !errors.Is(err, agent.ErrCanceled) {
+		t.Errorf("%v", err)
+	}
+	if after, _ := b.Read(status.SessionID, 1); after.State != session.StateStopped {
+		t.Errorf("%+v", after)
+	}
+}
+
+// The user may see a request, so it has no control characters.
+func TestRequestsAreBounded(t *testing.T) {
+	t.Parallel()
+	s := settings(t)
+	s.Access, s.Approve, s.Output = agent.AccessWrite, true, 100
+	const mark = len("\n[…]\n")
+	r := start(t, broker(t, s), delegation.Task{Prompt: "approve " + strings.Repeat("x", 1000) + "\x1b[2J"}, false).Requests
+	if len(r) != 1 || len(r[0].Input) > 100+mark || len(r[0].Reason) > 100+mark || strings.Contains(r[0].Reason, "\x1b") {
+		t.Errorf("%+v", r)
+	}
+	r = start(t, broker(t, s), delegation.Task{Prompt: "question " + strings.Repeat("x", 1000)}, false).Requests
+	if len(r) != 1 || len(r[0].Questions) != 1 || len(r[0].Questions[0].Text) > 100+mark {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -1,7 +1,6 @@
 package delegation
 
 import (
-	"encoding/json"
 	"strings"
 	"unicode/utf8"
 
@@ -78,7 +77,7 @@ func describe(e *agent.Event) string {
 		if e.Delta || e.Tool == nil {
 			return ""
 		}
-		return strings.TrimSpace(e.Tool.Name + " " + subject(e.Tool.Input))
+		return strings.TrimSpace(e.Tool.Name + " " + formatters.Essence(e.Tool.Input))
 	case agent.KindFileChange:
 		var lines []string
 		for _, c := range e.Changes {
@@ -92,36 +91,13 @@ func describe(e *agent.Event) string {
 		if e.Tool == nil {
 			return "asks for approval"
 		}
-		return strings.TrimSpace("asks for approval: " + e.Tool.Name + " " + subject(e.Tool.Input))
+		return strings.TrimSpace("asks for approval: " + e.Tool.Name + " " + formatters.Essence(e.Tool.Input))
 	case agent.KindQuestion:
 		return "asks a question"
 	case agent.KindRetry:
 		return "repeats a model request: " + headOf(e.Text, maxLine)
 	case agent.KindWarning:
 		return "warning: " + headOf(e.Text, maxLine)
-	}
-	return ""
-}
-
-// subjects are the members of a tool's input that show what it is about, in order.
-var subjects = []string{"command", "cmd", "file_path", "path", "filePath", "pattern", "query", "url", "description"}
-
-// subject returns what a tool call is about, "" if unknown.
-func subject(input json.RawMessage) string {
-	var members map[string]json.RawMessage
-	if json.Unmarshal(input, &members) != nil {
-		return ""
-	}
-	for _, name := range subjects {
-		var text string
-		var words []string
-		switch raw := members[name]; {
-		case raw == nil:
-		case json.Unmarshal(raw, &text) == nil && text != "":
-			return headOf(text, maxLine)
-		case json.Unmarshal(raw, &words) == nil && len(words) > 0:
-			return headOf(strings.Join(words, " "), maxLine)
-		}
 	}
 	return ""
 }
