@@ -91,6 +91,7 @@ func TestFailuresAreToolErrors(t *testing.T) {
 		"not a member":      {map[string]any{"prompt": "x", "args": []string{"--yolo"}}, "", "args"},
 		"without a prompt":  {map[string]any{}, "", "prompt"},
 		"not a time":        {map[string]any{"prompt": "x", "timeout_seconds": 0}, "", "timeout_seconds"},
+		"too long a time":   {map[string]any{"prompt": "x", "timeout_seconds": 99_999_999_999}, "", "timeout_seconds"},
 		"an invalid schema": {map[string]any{"prompt": "x", "schema": map[string]any{"type": 7}}, "usage", "schema"},
 	} {
 		out, text, failed := call[runOutput](t, session, "run_agent", c.arguments)

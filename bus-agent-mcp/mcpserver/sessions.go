@@ -17,28 +17,28 @@ func (t *tools) addSessions(s *mcp.Server) {
 		Name: "start_session", Title: "Start a session with an agent",
 		Description: "Starts a conversation of many turns with an agent and waits for its first answer. " +
 			"The session lasts until stop_session. If state is waiting, the agent waits for answer_request.",
-		Annotations: t.acting(), InputSchema: t.limited(schemaOf[agentInput]()),
+		Annotations: t.acting(), InputSchema: schemaOf[agentInput](),
 	}, t.startSession)
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "send_message", Title: "Send a message to an agent",
 		Description: "Sends the next message to the agent of a session and waits for the answer. If state is waiting, the agent waits for answer_request.",
-		Annotations: t.acting(), InputSchema: t.limited(schemaOf[sendInput]()),
+		Annotations: t.acting(), InputSchema: schemaOf[sendInput](),
 	}, t.sendMessage)
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "answer_request", Title: "Answer an agent",
 		Description: "Answers an approval request of an agent with a decision, or its questions with answers, and waits until the turn ends. " +
 			"Approval requests can be accepted only if list_runtimes shows approve.",
-		Annotations: t.acting(), InputSchema: t.limited(schemaOf[answerInput]()),
+		Annotations: t.acting(), InputSchema: schemaOf[answerInput](),
 	}, t.answerRequest)
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "read_session", Title: "Read a session",
 		Description: "Returns what the agent of a session did, and its last answer, without waiting.",
-		Annotations: reading, InputSchema: t.limited(schemaOf[readInput]()),
+		Annotations: reading, InputSchema: schemaOf[readInput](),
 	}, t.readSession)
 	mcp.AddTool(s, &mcp.Tool{
 		Name: "stop_session", Title: "Stop a session",
 		Description: "Ends a session and its agent.",
-		Annotations: &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(bool), OpenWorldHint: new(bool)}, InputSchema: t.limited(schemaOf[stopInput]()),
+		Annotations: &mcp.ToolAnnotations{IdempotentHint: true, DestructiveHint: new(bool), OpenWorldHint: new(bool)}, InputSchema: schemaOf[stopInput](),
 	}, t.stopSession)
 }
 
@@ -75,12 +75,12 @@ type readOutput struct {
 }
 
 func (t *tools) startSession(ctx context.Context, req *mcp.CallToolRequest, in agentInput) (*mcp.CallToolResult, statusOutput, error) {
-	roots, err := rootsOf(ctx, req.Session)
-	if err != nil {
-		return statusResult(delegation.Status{}, err)
-	}
 	return t.converse(ctx, req, func(report func(string)) (delegation.Status, error) {
-		return t.broker.Start(ctx, in.task(roots), elicits(req.Session), report)
+		task, err := in.task(ctx, req.Session)
+		if err != nil {
+			return delegation.Status{}, err
+		}
+		return t.broker.Start(ctx, task, elicits(req.Session), report)
 	})
 }
 

@@ -36,7 +36,7 @@ func (t *tools) add(s *mcp.Server) {
 		Name: "run_agent", Title: "Run an agent",
 		Description: "Runs another agent with a prompt, waits until it ends, and returns its final answer. " +
 			"The agent works in the folder of this server and sees nothing of this conversation.",
-		Annotations: t.acting(), InputSchema: t.limited(schemaOf[runInput]()),
+		Annotations: t.acting(), InputSchema: schemaOf[runInput](),
 	}, t.runAgent)
 	t.addSessions(s)
 	t.addRecords(s)
@@ -52,8 +52,9 @@ func (t *tools) acting() *mcp.ToolAnnotations {
 	return &mcp.ToolAnnotations{ReadOnlyHint: !changes, DestructiveHint: &changes}
 }
 
-// schemaOf returns the schema of an input. It allows no other members, and no null for an
-// array and no boolean schema, which not every client understands.
+// schemaOf returns the schema of an input, with the values that its members can have. It
+// allows no other members, and no null for an array and no boolean schema, which not every
+// client understands.
 func schemaOf[T any]() *jsonschema.Schema {
 	s, err := jsonschema.For[T](nil)
 	if err != nil {
@@ -67,11 +68,6 @@ func schemaOf[T any]() *jsonschema.Schema {
 			p.AdditionalProperties = nil
 		}
 	}
-	return s
-}
-
-// limited adds to a schema which values its members can have.
-func (t *tools) limited(s *jsonschema.Schema) *jsonschema.Schema {
 	if p := s.Properties["decision"]; p != nil {
 		p.Enum = []any{string(session.Accept), string(session.Decline), string(session.Cancel)}
 	}
@@ -86,7 +82,7 @@ func (t *tools) limited(s *jsonschema.Schema) *jsonschema.Schema {
 		}
 	}
 	if p := s.Properties["timeout_seconds"]; p != nil {
-		p.Minimum = jsonschema.Ptr(1.0)
+		p.Minimum, p.Maximum = jsonschema.Ptr(1.0), jsonschema.Ptr(1e9) // a time.Duration holds it
 	}
 	return s
 }
@@ -129,12 +125,13 @@ type agentInput struct {
 	Timeout int    `json:"timeout_seconds,omitempty" jsonschema:"end the agent after this time; absent: the limit of the server"`
 }
 
-// task returns the task of an input.
-func (in agentInput) task(roots []string) delegation.Task {
+// task returns the task of an input, in the folders that the client works in.
+func (in agentInput) task(ctx context.Context, client *mcp.ServerSession) (delegation.Task, error) {
+	roots, err := rootsOf(ctx, client)
 	return delegation.Task{
 		Prompt: in.Prompt, Runtime: in.Runtime, Model: in.Model, Effort: agent.ReasoningEffort(in.Effort),
 		Access: agent.Access(in.Access), Workdir: in.Workdir, Roots: roots, Timeout: seconds(in.Timeout),
-	}
+	}, err
 }
 
 func seconds(n int) time.Duration { return time.Duration(n) * time.Second }
@@ -151,12 +148,11 @@ type runOutput struct {
 }
 
 func (t *tools) runAgent(ctx context.Context, req *mcp.CallToolRequest, in runInput) (*mcp.CallToolResult, runOutput, error) {
-	roots, err := rootsOf(ctx, req.Session)
+	task, err := in.task(ctx, req.Session)
 	if err != nil {
 		f := failureOf(err)
 		return result("", f), runOutput{failure: f}, nil
 	}
-	task := in.task(roots)
 	task.Resume = in.Resume
 	if in.Schema != nil {
 		task.Schema, _ = json.Marshal(in.Schema) // it was JSON
