@@ -2,6 +2,10 @@ package codex
 
 import (
 	"errors"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -50,5 +54,29 @@ func TestServersThatCodexCannotUseAreRefused(t *testing.T) {
 		if err := check(inv); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%s: %v", what, err)
 		}
+	}
+}
+
+// The values of MCP servers are in a file of the private home, for the user alone, and never
+// in an argument.
+func TestServersAreInTheHome(t *testing.T) {
+	t.Parallel()
+	p := newProject(t, nil)
+	inv := registry.Invocation{Access: agent.AccessWrite, MCPServers: []agent.MCPServer{{Name: "a", Command: "/a", Env: map[string]string{"KEY": "hidden"}}}}
+	setup, home, end := p.run(inv)
+	file := filepath.Join(home, configName)
+	info, err := os.Stat(file)
+	if err != nil || info.Mode().Perm() != 0o600 {
+		t.Fatalf("%s: %v, %v", file, info, err)
+	}
+	if text, err := os.ReadFile(file); err != nil || strings.Count(string(text), "hidden") != 1 {
+		t.Errorf("%v\n%s", err, text)
+	}
+	if text := strings.Join(setup.Args, " "); strings.Contains(text, "hidden") {
+		t.Errorf("a value is in the arguments %q", setup.Args)
+	}
+	end()
+	if _, err := os.Stat(file); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("after the run: %v", err)
 	}
 }

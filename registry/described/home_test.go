@@ -107,6 +107,25 @@ func TestHomeOfADefinition(t *testing.T) {
 	}
 }
 
+// A CLI with a home has the MCP servers in a file there, for the user alone.
+func TestServersAreInTheHomeOfADefinition(t *testing.T) {
+	t.Parallel()
+	b := newHomeBench(t)
+	rt, err := described.Runtime("mine", []byte(strings.Replace(homeDefinition, "--home={home}", "{mcp-file}", 1)), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Registry.Replace(rt); err != nil {
+		t.Fatal(err)
+	}
+	write(t, filepath.Join(b.home, "bin", "mine"), "#!/bin/sh\n/bin/ls -l \"$2\"\n/bin/cat \"$2\"\n")
+	req := agent.Request{MCPServers: []agent.MCPServer{{Name: "a", URL: "https://example.com", Headers: map[string]string{"K": "short"}}}}
+	result, err := b.run(t, req)
+	if err != nil || !strings.HasPrefix(result.Text, "-rw-------") || !strings.Contains(result.Text, b.repo) || !strings.HasSuffix(strings.TrimSpace(result.Text), string(agent.MCPConfig(req.MCPServers))) {
+		t.Errorf("%v\n%s", err, result.Text)
+	}
+}
+
 func TestHomeOfTheCallerNeedsFullAccess(t *testing.T) {
 	t.Parallel()
 	b := newHomeBench(t)
