@@ -194,6 +194,7 @@ func (p *prepared) choose(rt registry.Runtime) error {
 		return cannot(rt, "be held in a terminal")
 	case p.purpose == forTerminal:
 		p.use = rt.Terminal.Use
+		p.use.Options.Attachments = nil // only text can be typed
 	case rt.Run.Command == nil:
 		return cannot(rt, "run once; start a session with it")
 	default:

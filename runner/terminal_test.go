@@ -111,6 +111,25 @@ func TestTerminalSession(t *testing.T) {
 	}
 }
 
+func TestTerminalSessionRefusesFiles(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	rt := shownRuntime(func(string) {})
+	rt.Terminal.Options.Attachments = []string{agent.MediaPNG}
+	if err := b.Registry.Register(rt); err != nil {
+		t.Fatal(err)
+	}
+	b.OpenTerminal = func(context.Context, engine.Program, engine.Start) (engine.Engine, engine.Process, error) {
+		t.Error("a terminal was opened")
+		return nil, nil, errors.New("no terminal")
+	}
+	req := b.request()
+	req.Runtime, req.Prompt, req.Attachments = "shown", "what?", []agent.Attachment{picture}
+	if _, err := b.StartSession(t.Context(), req, session.Options{Mode: session.ModeTmux}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "cannot pass the file") {
+		t.Errorf("%v, want a usage error", err)
+	}
+}
+
 func TestTerminalSessionRefusesStderr(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")

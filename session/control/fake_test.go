@@ -237,7 +237,7 @@ func talker(id string) registry.Runtime {
 		},
 		Home: registry.Home{Env: "TALKER_HOME"},
 		Terminal: &registry.Terminal{
-			Use:    registry.Use{Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true}, Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
+			Use:    registry.Use{Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, Attachments: []string{agent.MediaPNG}}, Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
 			Resume: registry.ResumeFlag,
 		},
 	}

@@ -115,7 +115,7 @@ func (p *starting) setMode(mode session.Mode) error {
 	case mode == session.ModeTmux && p.runtime.Terminal == nil:
 		return unsupported("%s cannot be held in a terminal; nothing was started", p.runtime.Name)
 	case mode == session.ModeTmux:
-		p.delivery, p.takes = engine.DeliverTmux, p.runtime.Terminal.Options.Attachments
+		p.delivery = engine.DeliverTmux // only text can be typed
 	case held == nil:
 		return unsupported("%s cannot hold a session; nothing was started", p.runtime.Name)
 	default:

@@ -43,6 +43,10 @@ func TestTmuxHasTheModeOfTheTerminal(t *testing.T) {
 		!strings.Contains(err.Error(), "cannot be held in a terminal") {
 		t.Error(err)
 	}
+	if _, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: b.workdir, Mode: session.ModeTmux},
+		InitialPrompt: "what?", InitialAttachments: []agent.Attachment{picture}}); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), "cannot pass the file") || len(resumed) != 2 {
+		t.Errorf("%v, want a usage error; %d terminals were opened", err, len(resumed))
+	}
 	b.Runner.OpenTerminal = nil
 	if _, err := b.Start(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: b.workdir, Mode: session.ModeTmux}}); !errors.Is(err, session.ErrNoTerminals) ||
 		!strings.Contains(err.Error(), `import _ "github.com/busdk/bus-agent/session/tmux"`) {
