@@ -57,7 +57,7 @@ func (d *decoder) Decode(raw []byte, events []agent.Event) []agent.Event {
 		events, known = d.result(raw, events)
 	case "rate_limit_event":
 		events = append(events, rateLimit(raw))
-	case "tool_progress", "keep_alive":
+	case "tool_progress", "keep_alive", "command_lifecycle":
 		events = append(events, heartbeat)
 	default:
 		known = false

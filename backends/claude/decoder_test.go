@@ -49,6 +49,8 @@ func TestDecode(t *testing.T) {
 			[]agent.Event{{Kind: agent.KindRetry, Attempt: 1, MaxAttempts: 3, Text: "rate_limit (HTTP 429)", Failure: agent.FailureQuota}}},
 		{"no connection", `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":3,"error_status":null,"error":"unknown"}`,
 			[]agent.Event{{Kind: agent.KindRetry, Attempt: 1, MaxAttempts: 3, Text: "unknown"}}},
+		{"the state of the message", `{"type":"command_lifecycle","command_uuid":"u","state":"queued","session_id":"s"}`,
+			[]agent.Event{{Kind: agent.KindHeartbeat}}},
 		{"rate limit events", `{"type":"rate_limit_event","rate_limit_info":{"status":"allowed"}}` + "\n" + `{"type":"rate_limit_event","rate_limit_info":{"status":"rejected"}}`,
 			[]agent.Event{{Kind: agent.KindHeartbeat}, {Kind: agent.KindWarning, Text: "the usage limit is reached", Failure: agent.FailureQuota}}},
 		{"interrupted", `{"type":"user","message":{"content":[{"type":"text","text":"[Request interrupted by user]"}]}}`,
