@@ -142,7 +142,8 @@ func dryRun(w *world) {
 		for _, token := range w.tokens() {
 			req := w.request()
 			req.Runtime, req.TrustWorkspace = token, trust
-			plan, err := w.runner(bin, nil).DryRun(w.ctx, req)
+			warn := func(text string) { w.failf("Plan of %s warns: %s", token, text) }
+			plan, err := w.runner(bin, warn).DryRun(w.ctx, req)
 			if err != nil {
 				w.failf("Plan of %s fails with %v", token, err)
 			} else if plan.Start.Runtime != token || plan.Start.Path != a.Path || plan.Start.Workdir != w.work {

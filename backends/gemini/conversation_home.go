@@ -96,12 +96,15 @@ func holdsNothing(session io.Reader) bool {
 // CLI loads a session, it creates a new file, which would otherwise overwrite an old one
 // of the same name.
 func tidyChats(home *instructions.Home, now time.Time) error {
-	root, err := os.OpenRoot(home.Path())
-	if err != nil {
+	files, err := home.Glob(".gemini/tmp/*/chats/session-*.jsonl")
+	if len(files) == 0 { // as in a dry run, which makes no home
 		return err
 	}
+	root, openErr := os.OpenRoot(home.Path())
+	if openErr != nil {
+		return errors.Join(err, openErr)
+	}
 	defer root.Close()
-	files, err := home.Glob(".gemini/tmp/*/chats/session-*.jsonl")
 	for _, file := range files {
 		err = errors.Join(err, tidyChat(home, root, file, now))
 	}
