@@ -108,7 +108,7 @@ func CheckAttachments(list []Attachment, takes []string, refuse func(a Attachmen
 		media := a.MediaType()
 		switch {
 		case a.Name == "" || len(a.Name) > 255 || !utf8.ValidString(a.Name) || strings.ContainsAny(a.Name, `/\`) || strings.ContainsFunc(a.Name, unicode.IsControl):
-			return Usagef("attachment %q: the name must be that of a file, without folders", a.Name)
+			return Usagef("attachment %q: the name must be that of a file, without folders or control characters", a.Name)
 		case len(a.Data) == 0:
 			return Usagef("attachment %q is empty", a.Name)
 		case len(a.Data) > MaxAttachmentBytes:

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"maps"
+	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -249,7 +250,8 @@ func expandVariables(text string, lookup func(string) (string, bool)) (string, e
 }
 
 // MCPSecrets returns the values of servers that must not be shown, as entries "NAME=value"
-// whose names end in _SECRET: those of headers, without the scheme of an authorization.
+// whose names end in _SECRET: those of headers, without the scheme of an authorization, and
+// the passwords in URLs.
 // Variables in Env are secrets by their own names.
 func MCPSecrets(servers []MCPServer) (entries []string) {
 	for _, s := range servers {
@@ -260,6 +262,11 @@ func MCPSecrets(servers []MCPServer) (entries []string) {
 			entries = append(entries, "HEADER_SECRET="+value)
 			if _, credential, ok := strings.Cut(value, " "); ok {
 				entries = append(entries, "HEADER_SECRET="+credential)
+			}
+		}
+		if u, err := url.Parse(s.URL); err == nil && u.User != nil {
+			if password, ok := u.User.Password(); ok {
+				entries = append(entries, "URL_SECRET="+password)
 			}
 		}
 	}

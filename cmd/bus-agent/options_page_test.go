@@ -53,8 +53,8 @@ starts. A session keeps the file's text, without the values of variables, in its
 that ` + "`session resume`" + ` starts the same servers.
 
 ` + "`bus-agent set mcp - < FILE`" + ` stores servers for every run and session whose runtime can be
-given some; ` + "`--mcp`" + ` replaces them. A stored header, or a variable named like a secret, must
-have its value as ` + "`${NAME}`" + `.
+given some; ` + "`--mcp`" + ` replaces them. A stored header, a variable named like a secret, and the
+password of a url must have their value as ` + "`${NAME}`" + `.
 
 With access write or full, a run may call the tools. A session requests an approval for a
 call, except in Codex, which is not able to, and allows it. With access read, the runtime

@@ -29,7 +29,7 @@ func TestParseRefuses(t *testing.T) {
 	for text, want := range map[string]string{
 		``:                            "unexpected end",
 		`null`:                        "null",
-		`[]`:                          "cannot unmarshal",
+		`[]`:                          "is not of the right type",
 		`{} {}`:                       "invalid character",
 		`{"rule":[]}`:                 "unknown field",
 		`{"Rules":[]}`:                "unknown field",
@@ -45,7 +45,7 @@ func TestParseRefuses(t *testing.T) {
 		`{"rules":[{"decision":"ask","command":["b"],"kind":"edit"}]}`:              "a command is for",
 		`{"rules":[{"decision":"ask","command":[]}]}`:                               "empty word",
 		`{"rules":[{"decision":"ask","command":["git",""]}]}`:                       "empty word",
-		`{"rules":[{"decision":"ask","command":"git"}]}`:                            "cannot unmarshal",
+		`{"rules":[{"decision":"ask","command":"git"}]}`:                            "is not of the right type",
 		`{"rules":[{"decision":"ask","path":"../a"}]}`:                              "..",
 		`{"rules":[{"decision":"ask","path":"~/a"}]}`:                               "write it out",
 		`{"rules":[{"decision":"ask","path":"a\\b"}]}`:                              "backslash",

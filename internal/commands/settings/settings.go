@@ -160,7 +160,7 @@ func settings() []setting {
 					return err
 				}
 				if _, err := control.ParseSinks([]byte(text)); err != nil {
-					return err
+					return agent.Usagef("set %w; nothing was stored", err)
 				}
 				return preferences.SetDefaultHooks(ctx, json.RawMessage(text))
 			},
@@ -175,7 +175,7 @@ func settings() []setting {
 					return err
 				}
 				if _, err := policy.Parse([]byte(text)); err != nil {
-					return err
+					return agent.Usagef("set %w; nothing was stored", err)
 				}
 				return preferences.SetDefaultPolicy(ctx, json.RawMessage(text))
 			},
@@ -190,7 +190,7 @@ func settings() []setting {
 					return err
 				}
 				if _, err := storedServers(text); err != nil {
-					return err
+					return agent.Usagef("set mcp: %w; nothing was stored", err)
 				}
 				return preferences.SetDefaultMCPServers(ctx, json.RawMessage(text))
 			},
@@ -237,7 +237,7 @@ func storedServers(text string) ([]agent.MCPServer, error) {
 	for _, entry := range agent.MCPSecrets(servers) {
 		name, value, _ := strings.Cut(entry, "=")
 		if runner.NewMasker([]string{name + "=a long value"}) != nil && !strings.Contains(value, "${") {
-			return nil, agent.Usagef("the values of headers and of variables named like secrets are not stored: give each as ${NAME}, for a variable that is set when agents start")
+			return nil, agent.Usagef("the values of headers, variables named like secrets and passwords of URLs are not stored: give each as ${NAME}, for a variable that is set when agents start")
 		}
 	}
 	return servers, nil
