@@ -1,13 +1,10 @@
 package agent
 
 import (
-	"bytes"
-	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
 	"maps"
-	"net/url"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -62,13 +59,7 @@ func ParseMCPServers(data []byte) ([]MCPServer, error) {
 	var file struct {
 		Servers map[string]json.RawMessage `json:"mcpServers"`
 	}
-	if err := json.Unmarshal(data, new(json.RawMessage)); err != nil {
-		return nil, Usagef("it is not JSON: %w", err)
-	}
-	if err := jsonline.CheckNames(data, nil); err != nil {
-		return nil, Usagef("%w", err)
-	}
-	if err := decodeStrictly(data, &file); err != nil {
+	if err := jsonline.Decode(data, &file); err != nil {
 		return nil, Usagef("%w", err)
 	}
 	servers := []MCPServer{}
@@ -81,7 +72,7 @@ func ParseMCPServers(data []byte) ([]MCPServer, error) {
 			URL     string            `json:"url"`
 			Headers map[string]string `json:"headers"`
 		}
-		if err := decodeStrictly(file.Servers[name], &entry); err != nil {
+		if err := jsonline.Decode(file.Servers[name], &entry); err != nil {
 			return nil, Usagef("server %q: %w", name, err)
 		}
 		s := MCPServer{
@@ -104,20 +95,6 @@ func ParseMCPServers(data []byte) ([]MCPServer, error) {
 		return nil, Usagef(`it has no servers: want {"mcpServers": {"NAME": {"command": "PROGRAM"}}}`)
 	}
 	return servers, CheckMCPServers(servers)
-}
-
-// decodeStrictly decodes one JSON value without unknown members.
-func decodeStrictly(data []byte, to any) error {
-	d := json.NewDecoder(bytes.NewReader(data))
-	d.DisallowUnknownFields()
-	err := d.Decode(to)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is not of the right type", cmp.Or(wrong.Field, "it"))
-	}
-	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
-	}
-	return nil
 }
 
 // CheckMCPServers returns an [ErrUsage] error that says what is wrong with one of the
@@ -251,8 +228,7 @@ func expandVariables(text string, lookup func(string) (string, bool)) (string, e
 
 // MCPSecrets returns the values of servers that must not be shown, as entries "NAME=value"
 // whose names end in _SECRET: those of headers, without the scheme of an authorization, and
-// the passwords in URLs.
-// Variables in Env are secrets by their own names.
+// the passwords in URLs. Variables in Env are secrets by their own names.
 func MCPSecrets(servers []MCPServer) (entries []string) {
 	for _, s := range servers {
 		for name, value := range s.Env {
@@ -264,14 +240,22 @@ func MCPSecrets(servers []MCPServer) (entries []string) {
 				entries = append(entries, "HEADER_SECRET="+credential)
 			}
 		}
-		if u, err := url.Parse(s.URL); err == nil && u.User != nil {
-			if password, ok := u.User.Password(); ok {
-				entries = append(entries, "URL_SECRET="+password)
-			}
+		if _, password, ok := strings.Cut(userOfURL(s.URL), ":"); ok {
+			entries = append(entries, "URL_SECRET="+password)
 		}
 	}
 	slices.Sort(entries)
 	return entries
+}
+
+// userOfURL returns what is before the @ of a URL's host. Package net/url has tables that
+// every program would fill before main.
+func userOfURL(url string) string {
+	_, rest, _ := strings.Cut(url, "//")
+	if i := strings.IndexAny(rest, `/?#\`); i >= 0 {
+		rest = rest[:i]
+	}
+	return rest[:max(strings.LastIndex(rest, "@"), 0)]
 }
 
 // MCPConfig returns servers as the JSON object mcpServers of [ParseMCPServers]. It cannot

@@ -87,3 +87,23 @@ func TestExpandedMCPServer(t *testing.T) {
 		}
 	}
 }
+
+func TestMCPSecrets(t *testing.T) {
+	t.Parallel()
+	for url, want := range map[string]string{
+		"https://user:hidden@h/p":     "URL_SECRET=hidden",
+		"https://user:a:b@c@h/p?x=@y": "URL_SECRET=a:b@c",
+		"https://user@h/":             "",
+		"https://h:8080/a:b@c":        "",
+		"https://h":                   "",
+		"":                            "",
+	} {
+		if got := strings.Join(agent.MCPSecrets([]agent.MCPServer{{Name: "n", URL: url}}), " "); got != want {
+			t.Errorf("%s: %q, want %q", url, got, want)
+		}
+	}
+	servers := []agent.MCPServer{{Name: "n", Env: map[string]string{"TOKEN": "a"}, Headers: map[string]string{"Authorization": "Bearer b"}}}
+	if got := strings.Join(agent.MCPSecrets(servers), " "); got != "HEADER_SECRET=Bearer b HEADER_SECRET=b TOKEN=a" {
+		t.Errorf("%q", got)
+	}
+}

@@ -14,6 +14,38 @@ func ExampleCheckNames() {
 	// Output: member "b" is repeated
 }
 
+func ExampleDecode() {
+	var settings struct {
+		Limit int `json:"limit"`
+	}
+	fmt.Println(jsonline.Decode([]byte(`{"limit": 5}`), &settings), settings.Limit)
+	fmt.Println(jsonline.Decode([]byte(`{"limit": "five"}`), &settings))
+	// Output:
+	// <nil> 5
+	// limit is not of the right type
+}
+
+func TestDecodeRefuses(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		``:                  "it is not JSON: unexpected end of JSON input",
+		`{"a":1} {}`:        "it is not JSON: invalid character '{' after top-level value",
+		`[]`:                "it is not of the right type",
+		`{"a":{"b":"x"}}`:   "a.b is not of the right type",
+		`{"c":1}`:           `unknown field "c"`,
+		`{"a":{},"a":null}`: `member "a" is repeated`,
+	} {
+		var to struct {
+			A struct {
+				B int `json:"b"`
+			} `json:"a"`
+		}
+		if err := jsonline.Decode([]byte(text), &to); fmt.Sprint(err) != want {
+			t.Errorf("%s: %v, want %s", text, err, want)
+		}
+	}
+}
+
 func TestCheckNames(t *testing.T) {
 	t.Parallel()
 	refuse := func(name string) error {

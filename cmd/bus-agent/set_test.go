@@ -19,7 +19,7 @@ func TestSetRefusesJSON(t *testing.T) {
 		{"policy", `[]`, "set policy: it is not of the right type; nothing was stored"},
 		{"policy", `policy.json`, "set policy: it is not JSON"},
 		{"policy", `{"x":1}`, `set policy: unknown field "x"; nothing was stored`},
-		{"hooks", `{}`, "set hooks: "},
+		{"hooks", `{}`, "set hooks: it is not of the right type; nothing was stored"},
 	} {
 		cmd := s.command("set", c.name, c.value)
 		output, _ := cmd.CombinedOutput()

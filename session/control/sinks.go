@@ -1,17 +1,15 @@
 package control
 
 import (
-	"bytes"
 	"context"
-	"encoding/json"
 	"errors"
 	"fmt"
-	"io"
 	"path/filepath"
 	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/jsonline"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -64,13 +62,8 @@ func (s SinkSpec) Check() error {
 //	[{"file": "/home/me/events.ndjson"}, {"command": ["notify", "--agent"]}]
 func ParseSinks(text []byte) ([]SinkSpec, error) {
 	var list []SinkSpec
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	if err := dec.Decode(&list); err != nil {
+	if err := jsonline.Decode(text, &list); err != nil {
 		return nil, agent.Usagef("hooks: %w", err)
-	}
-	if _, err := dec.Token(); err != io.EOF {
-		return nil, agent.Usagef("hooks: there is more than one list")
 	}
 	for i, s := range list {
 		if err := s.Check(); err != nil {

@@ -44,9 +44,6 @@
 package policy
 
 import (
-	"bytes"
-	"cmp"
-	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -116,20 +113,11 @@ func Parse(text []byte) (*Policy, error) {
 }
 
 func decode(text []byte, p **Policy) error {
-	if err := json.Unmarshal(text, new(json.RawMessage)); err != nil {
-		return fmt.Errorf("it is not JSON: %w", err)
+	if err := jsonline.Decode(text, p); err != nil {
+		return err
 	}
 	if err := jsonline.CheckNames(text, isMember); err != nil {
 		return err
-	}
-	dec := json.NewDecoder(bytes.NewReader(text))
-	dec.DisallowUnknownFields()
-	err := dec.Decode(p)
-	if wrong, ok := errors.AsType[*json.UnmarshalTypeError](err); ok {
-		return fmt.Errorf("%s is not of the right type", cmp.Or(wrong.Field, "it"))
-	}
-	if err != nil {
-		return errors.New(strings.TrimPrefix(err.Error(), "json: "))
 	}
 	if *p == nil {
 		return errors.New("it is null, not an object")
