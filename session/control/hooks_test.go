@@ -344,7 +344,7 @@ func TestParseSinks(t *testing.T) {
 		t.Errorf("%+v, %v", got, err)
 	}
 	for text, want := range map[string]string{
-		`{}`: "hooks: ", `[] []`: "more than one", `[{}]`: `either "file" or "command"`, `[{"file":"/a"},{"file":"/a","command":["b"]}]`: "hook 2: ",
+		`{}`: "hooks: ", `[] []`: "after top-level value", `[{}]`: `either "file" or "command"`, `[{"file":"/a"},{"file":"/a","command":["b"]}]`: "hook 2: ",
 		`[{"file":"a"}]`: "not an absolute path", `[{"command":[""]}]`: "names no program", `[{"command":["./x"]}]`: "neither a name nor", `[{"shell":"x"}]`: "unknown field", `[{"file":"/\u0000"}]`: "NUL", `[`: "hooks: ",
 	} {
 		if _, err := control.ParseSinks([]byte(text)); !errors.Is(err, agent.ErrUsage) || !strings.Contains(err.Error(), want) {
