@@ -7,6 +7,7 @@ TAGS := urfave_cli_no_docs
 LDFLAGS := -s -w -X main.version=$(VERSION)
 GOFLAGS_BUILD := -trimpath -tags $(TAGS) -ldflags '$(LDFLAGS)'
 STATICCHECK := honnef.co/go/tools/cmd/staticcheck@v0.8.2
+ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 AXE_VERSION := 4.14.1
 INSPECTOR_VERSION := 0.15.0
 AGENTS := $(CURDIR)/.cache/agents
@@ -83,7 +84,7 @@ fmt:
 	@files="$$(./scripts/files.sh '*.go')" && gofmt -w $$files
 
 check:
-	./scripts/check.sh $(STATICCHECK)
+	./scripts/check.sh $(STATICCHECK) $(ACTIONLINT)
 
 # The CLIs of scripts/agents.txt.
 agents:

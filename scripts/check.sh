@@ -2,10 +2,12 @@
 # Checks the code without running agents.
 set -euo pipefail
 cd "$(dirname "$0")/.."
-staticcheck=${1:?usage: check.sh STATICCHECK-PACKAGE}
+staticcheck=${1:?usage: check.sh STATICCHECK-PACKAGE ACTIONLINT-PACKAGE}
+actionlint=${2:?usage: check.sh STATICCHECK-PACKAGE ACTIONLINT-PACKAGE}
 modules="$(scripts/files.sh -d '*go.mod')"
 examples="$(scripts/files.sh -d 'examples/*go.mod')"
 sources="$(scripts/files.sh '*.go')"
+workflows="$(scripts/files.sh '.github/workflows/*.yml')"
 backends="$(grep -l '^//go:build !busagent_no_' backends/all/*.go | xargs -r -n1 basename -s .go)" ||
 	{ echo "no backend in backends/all can be left out of a build" >&2; exit 1; }
 
@@ -14,6 +16,10 @@ step() { printf '== %s\n' "$*"; }
 step gofmt
 unformatted="$(xargs gofmt -l <<<"$sources")"
 [ -z "$unformatted" ] || { printf 'not formatted:\n%s\n' "$unformatted" >&2; exit 1; }
+
+step "workflows"
+# The same everywhere: without shellcheck and pyflakes, which only some machines have.
+go run "$actionlint" -shellcheck= -pyflakes= $workflows
 
 for m in $modules; do
 	step "vet, staticcheck, tidy in $m"

@@ -19,7 +19,7 @@ func TestScriptsFailWithoutFiles(t *testing.T) {
 			if err := os.CopyFS(filepath.Join(dir, "scripts"), os.DirFS(filepath.Join(root, "scripts"))); err != nil {
 				t.Fatal(err)
 			}
-			c := exec.CommandContext(t.Context(), filepath.Join(dir, "scripts", script), "argument")
+			c := exec.CommandContext(t.Context(), filepath.Join(dir, "scripts", script), "argument", "another")
 			c.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
 			out, err := c.CombinedOutput()
 			if err == nil || !strings.HasPrefix(string(out), "no files ") || strings.Count(string(out), "\n") != 1 {
