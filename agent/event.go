@@ -54,6 +54,10 @@ const (
 	KindRaw Kind = "raw"
 )
 
+// EventsVersion is the version of the JSON form of events. New kinds and members do not
+// change it.
+const EventsVersion = 1
+
 // Kinds lists the kinds of events.
 func Kinds() []Kind {
 	return []Kind{

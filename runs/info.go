@@ -60,8 +60,10 @@ type Info struct {
 	Usage     *Usage   `yaml:"usage,omitempty" json:"usage,omitempty"`
 	ToolCalls int      `yaml:"tool_calls,omitempty" json:"tool_calls,omitempty"`
 	Warnings  []string `yaml:"warnings,omitempty" json:"warnings,omitempty"`
-	// EventsPath is where events.ndjson is.
-	EventsPath string `yaml:"events_path,omitempty" json:"events_path,omitempty"`
+	// EventsPath is where events.ndjson is, EventsVersion the version of its events, see
+	// agent.EventsVersion; 0 means 1.
+	EventsPath    string `yaml:"events_path,omitempty" json:"events_path,omitempty"`
+	EventsVersion int    `yaml:"events_version,omitempty" json:"events_version,omitempty"`
 	// RecordProblem is why the record is incomplete.
 	RecordProblem string `yaml:"record_problem,omitempty" json:"record_problem,omitempty"`
 }

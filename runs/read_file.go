@@ -3,12 +3,14 @@ package runs
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"time"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
@@ -25,14 +27,21 @@ const (
 var olderNames = map[string]string{FileStdout: "stdout", FileStderr: "stderr"}
 
 // Open opens a file of the run, also if an older writer named it otherwise. The error
-// is fs.ErrNotExist if there is none. A link, anything but a regular file, and a sparse
-// file of more than 64 MiB are errors.
+// is fs.ErrNotExist if there is none. A link, anything but a regular file, a sparse file of
+// more than 64 MiB, and events of a version that this program does not know are errors.
 func (r *Run) Open(name string) (io.ReadCloser, error) {
-	f, err := openIn(r.Dir, name)
+	f, err := r.openFile(name)
 	if err != nil {
 		return nil, err // not a nil file in an interface
 	}
 	return f, nil
+}
+
+func (r *Run) openFile(name string) (*os.File, error) {
+	if name == FileEvents && r.EventsVersion > agent.EventsVersion {
+		return nil, fmt.Errorf("version %d of events; this program reads version %d", r.EventsVersion, agent.EventsVersion)
+	}
+	return openIn(r.Dir, name)
 }
 
 func openIn(dir, name string) (*os.File, error) {
@@ -51,7 +60,7 @@ func openIn(dir, name string) (*os.File, error) {
 func (r *Run) Follow(ctx context.Context, name string) (io.ReadCloser, error) {
 	f := &follower{ctx: ctx, dir: r.Dir, tick: time.NewTicker(followPeriod)}
 	for {
-		file, err := openIn(r.Dir, name)
+		file, err := r.openFile(name)
 		switch {
 		case err == nil:
 			f.File = file

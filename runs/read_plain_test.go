@@ -25,7 +25,7 @@ func fullInfo() Info {
 		ErrorSummary: "agent exited with code 3", AgentVersion: "one 1.2.3", Process: "b0:4026531836:28490:123", Owner: "b0:4026531836:28482:122",
 		Session: true, Model: "m-1", SessionID: "0197", Access: "write", Signal: "killed", ErrorKind: "quota", Error: "it's over: quota # used up",
 		Usage: &Usage{Input: 1 << 40, Cached: 2, Output: 3, Reasoning: 4, CostUSD: &cost, Cumulative: true}, ToolCalls: 7,
-		Warnings: []string{"one", "two: it's", "drei – vier"}, EventsPath: "/srv/runs/events.ndjson", RecordProblem: "the disk is full",
+		Warnings: []string{"one", "two: it's", "drei – vier"}, EventsPath: "/srv/runs/events.ndjson", EventsVersion: 1, RecordProblem: "the disk is full",
 	}
 }
 

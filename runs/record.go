@@ -299,7 +299,7 @@ func (r *record) setPaths(dir string) {
 	r.info.OutputPath = filepath.Join(dir, outputName)
 	r.info.StdoutPath = filepath.Join(dir, stdoutName)
 	r.info.StderrPath = filepath.Join(dir, stderrName)
-	r.info.EventsPath = filepath.Join(dir, eventsName)
+	r.info.EventsPath, r.info.EventsVersion = filepath.Join(dir, eventsName), agent.EventsVersion
 }
 
 // newInfo returns the Info of a run before it starts.

@@ -5,6 +5,8 @@ import (
 	"encoding/json"
 	"os"
 	"path/filepath"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -98,6 +100,52 @@ func TestEventsAreDocumented(t *testing.T) {
 		}
 		if !bytes.Contains(page, []byte("| `"+kind+"` |")) {
 			t.Errorf("events.md does not say what %s is", kind)
+		}
+	}
+}
+
+// Events of version 1 stay events: the schema has all that it had at first.
+func TestSchemaKeepsVersion1(t *testing.T) {
+	t.Parallel()
+	read := func(file string) (schema map[string]any) {
+		text, err := os.ReadFile(file)
+		if err == nil {
+			err = json.Unmarshal(text, &schema)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		return schema
+	}
+	current := read(filepath.Join(docs, "events.schema.json"))
+	if current["version"] != float64(agent.EventsVersion) {
+		t.Errorf("the schema has version %v, events %d", current["version"], agent.EventsVersion)
+	}
+	keeps(t, "", read("testdata/events.v1.schema.json"), current)
+}
+
+// keeps checks that a schema has the properties, types and values of a former one and
+// requires what that required.
+func keeps(t *testing.T, at string, former, current any) {
+	t.Helper()
+	switch former := former.(type) {
+	case map[string]any:
+		current, _ := current.(map[string]any)
+		for name, value := range former {
+			if !slices.Contains([]string{"description", "title", "additionalProperties"}, name) {
+				keeps(t, at+"/"+name, value, current[name])
+			}
+		}
+	case []any:
+		current, _ := current.([]any)
+		for _, value := range former {
+			if !slices.ContainsFunc(current, func(v any) bool { return reflect.DeepEqual(v, value) }) {
+				t.Errorf("%s lacks %v", at, value)
+			}
+		}
+	default:
+		if former != current {
+			t.Errorf("%s is %v, not %v", at, current, former)
 		}
 	}
 }
