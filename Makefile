@@ -153,12 +153,13 @@ soak-task:
 
 # Measure performance and compare with the limits. bench-page also updates
 # docs/performance.md.
-bench: build
-	go run ./internal/bench -bus-agent bin/bus-agent
+BENCH := go run ./internal/bench -bus-agent bin/bus-agent -agents '$(AGENTS)' -acp-clients '$(ACP_CLIENTS)'
+bench: build build-mcp agents acp-clients
+	$(BENCH)
 	$(MAKE) bench-task
 
-bench-page: build
-	go run ./internal/bench -bus-agent bin/bus-agent -page docs/performance.md
+bench-page: build build-mcp agents acp-clients
+	$(BENCH) -page docs/performance.md
 	go -C internal/bench/json test -count=1 -run '^TestPage$$' -benchtime 0.2s -page $(CURDIR)/docs/performance.md .
 
 # Claims a second, and a restart with LOGGED tasks in the log; see
@@ -168,9 +169,10 @@ bench-task:
 	cd bus-integration-task && go test -run '^$$' -bench Claims -benchtime 300x ./internal/soak
 	cd bus-integration-task && go test -tags soak -run '^$$' -bench Restart -benchtime 1x -timeout 60m ./internal/soak -args -logged $(LOGGED)
 
-# Run each benchmark once to check that it works, whatever its result.
-bench-once: build
-	go run ./internal/bench -bus-agent bin/bus-agent -quick
+# Run each benchmark once to check that it works, whatever its result. It installs nothing:
+# the lines with the real CLIs are measured if "make agents acp-clients" has run.
+bench-once: build build-mcp
+	$(BENCH) -quick
 	@set -e; for d in $(BENCHMARKS); do echo "benchmarks of $$d"; go -C $$d test -run '^$$' -bench . -benchtime 1x . >/dev/null; done
 
 # Run every fuzz target of every module, or only NAME, for FUZZTIME each.

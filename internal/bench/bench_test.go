@@ -98,12 +98,22 @@ func TestUnmarshalReadsEveryLine(t *testing.T) {
 
 func TestOnlyWhatIsNamedIsMeasured(t *testing.T) {
 	t.Parallel()
-	for only, want := range map[string]int{"": 7, "spawn": 1, "long,start": 2} {
+	for only, want := range map[string]int{"": 9, "spawn": 1, "long,start": 2} {
 		if measures, err := new(bench).measures(only); err != nil || len(measures) != want {
 			t.Errorf("%q: %d measures, %v; want %d", only, len(measures), err, want)
 		}
 	}
 	if _, err := new(bench).measures("spawn,other"); err == nil {
 		t.Error("what does not exist was measured")
+	}
+}
+
+// Without the CLIs the table says that their lines are missing.
+func TestMissingCLIsAreNamed(t *testing.T) {
+	t.Parallel()
+	var out bytes.Buffer
+	b := &bench{clis: t.TempDir(), acpClients: t.TempDir(), table: &table{out: &out}}
+	if err := b.clients(); err != nil || !bytes.Contains(out.Bytes(), []byte("not measured: make agents acp-clients")) {
+		t.Errorf("%v, %s", err, out.Bytes())
 	}
 }

@@ -31,13 +31,19 @@ func main() {
 		}
 		return
 	}
-	binary := flag.String("bus-agent", "bin/bus-agent", "the binary to measure")
 	quick := flag.Bool("quick", false, "measure less of everything: shows that it can be measured")
-	only := flag.String("only", "", "measure only these of start, spawn, held, many, throughput, long, sessions, separated by commas")
+	only := flag.String("only", "", "measure only these of start, spawn, held, many, throughput, long, sessions, through, clients, separated by commas")
 	markdown := flag.Bool("markdown", false, "print the table as Markdown")
 	page := flag.String("page", "", "also put the table into this Markdown file, between its markers")
+	b := &bench{plan: thorough}
+	flag.StringVar(&b.binary, "bus-agent", "bin/bus-agent", "the binary to measure; bus-agent-mcp is next to it")
+	flag.StringVar(&b.clis, "agents", ".cache/agents", "where npm has installed the CLIs")
+	flag.StringVar(&b.acpClients, "acp-clients", ".cache/acp-clients", "where npm has installed acpx")
 	flag.Parse()
-	if err := run(*binary, *quick, *only, *markdown, *page); err != nil {
+	if *quick {
+		b.plan = quickly
+	}
+	if err := b.run(*only, *markdown, *page); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -51,29 +57,31 @@ type plan struct {
 	starts    int // rounds of what takes milliseconds
 	agents    int // at once
 	held      int // rounds of an agent whose standard output is held
+	cliRounds int // rounds of real CLIs
 }
 
 var (
-	thorough = plan{lines: corpus.Lines, longLines: 5 * corpus.Lines, rounds: 3, starts: 500, agents: 1000, held: 20}
-	quickly  = plan{lines: corpus.Lines / 20, longLines: corpus.Lines / 5, rounds: 1, starts: 40, agents: 100, held: 3}
+	thorough = plan{lines: corpus.Lines, longLines: 5 * corpus.Lines, rounds: 3, starts: 500, agents: 1000, held: 20, cliRounds: 10}
+	quickly  = plan{lines: corpus.Lines / 20, longLines: corpus.Lines / 5, rounds: 1, starts: 40, agents: 100, held: 3, cliRounds: 1}
 )
 
 // A bench is where measurements find what they need.
 type bench struct {
 	plan
-	dir    string // temporary; also in the PATH of agents: holds bare and stub
-	work   string // the agents' working directory
-	self   string // this program
-	binary string // bus-agent
-	table  *table
+	dir        string // temporary; also in the PATH of agents: holds bare and stub
+	work       string // the agents' working directory
+	self       string // this program
+	binary     string // bus-agent
+	clis       string // where npm has installed the CLIs
+	acpClients string // and acpx
+	table      *table
 }
 
-func run(binary string, quick bool, only string, markdown bool, page string) error {
-	binary, err := filepath.Abs(binary)
-	if err != nil {
+func (b *bench) run(only string, markdown bool, page string) (err error) {
+	if b.binary, err = filepath.Abs(b.binary); err != nil {
 		return err
 	}
-	if _, err := os.Stat(binary); err != nil {
+	if _, err := os.Stat(b.binary); err != nil {
 		return err
 	}
 	self, err := os.Executable()
@@ -86,10 +94,7 @@ func run(binary string, quick bool, only string, markdown bool, page string) err
 	}
 	defer os.RemoveAll(dir)
 	removeWhenStopped(dir)
-	b := &bench{plan: thorough, dir: dir, work: filepath.Join(dir, "work"), self: self, binary: binary}
-	if quick {
-		b.plan = quickly
-	}
+	b.dir, b.work, b.self = dir, filepath.Join(dir, "work"), self
 	if err := os.Mkdir(b.work, 0o700); err != nil {
 		return err
 	}
@@ -127,7 +132,7 @@ func (b *bench) measures(only string) ([]func() error, error) {
 		name string
 		f    func() error
 	}{
-		{"start", b.startUp}, {"spawn", b.spawn}, {"held", b.heldOutput}, {"many", b.manyAgents}, {"throughput", b.throughput}, {"long", b.long}, {"sessions", b.sessions},
+		{"start", b.startUp}, {"spawn", b.spawn}, {"held", b.heldOutput}, {"many", b.manyAgents}, {"throughput", b.throughput}, {"long", b.long}, {"sessions", b.sessions}, {"through", b.through}, {"clients", b.clients},
 	} {
 		named := slices.Contains(names, m.name)
 		if named || only == "" {

@@ -75,14 +75,18 @@ func protocolOf(name string) (protocol, error) {
 	return protocol{}, fmt.Errorf("no protocol %q", name)
 }
 
-// talking is what makes the stub answer messages.
-const talking = "BENCH_TALK=1"
+// talking is the argument that makes the stub answer messages.
+const talking = "talk"
 
 // runtime is the stub as a runtime of sessions.
 func (p protocol) runtime() registry.Runtime {
 	rt := stubRuntime()
-	rt.Session = &registry.Session{Use: registry.Use{Command: stubCommand}, Engine: p.engine, Protocol: p.name}
+	rt.Session = &registry.Session{Use: registry.Use{Command: talkCommand}, Engine: p.engine, Protocol: p.name}
 	return rt
+}
+
+func talkCommand(registry.Invocation) (agent.Command, error) {
+	return agent.Command{Args: []string{talking}}, nil
 }
 
 // open starts a stub and opens a session with it.
@@ -91,20 +95,18 @@ func (p protocol) open(b *bench, o session.Options) (*session.Session, error) {
 	if err != nil {
 		return nil, err
 	}
-	return r.StartSession(context.Background(), agent.Request{Workdir: b.work, Env: []string{talking}}, o)
+	return r.StartSession(context.Background(), agent.Request{Workdir: b.work}, o)
 }
 
-// rawTalk is a conversation with a stub without any library.
-type rawTalk struct {
-	protocol
+// pipes are the standard input and output of a process.
+type pipes struct {
 	process *exec.Cmd
 	input   io.WriteCloser
 	output  *bufio.Reader
 }
 
-func (p protocol) raw(stub, dir string) (*rawTalk, error) {
-	c := exec.Command(stub)
-	c.Env, c.Dir = []string{talking}, dir
+// connect starts c with pipes.
+func connect(c *exec.Cmd) (*pipes, error) {
 	input, err := c.StdinPipe()
 	if err != nil {
 		return nil, err
@@ -113,10 +115,39 @@ func (p protocol) raw(stub, dir string) (*rawTalk, error) {
 	if err != nil {
 		return nil, err
 	}
-	if err := c.Start(); err != nil {
+	return &pipes{process: c, input: input, output: bufio.NewReader(output)}, c.Start()
+}
+
+func (p *pipes) say(line string) error {
+	_, err := io.WriteString(p.input, line+"\n")
+	return err
+}
+
+// until reads until the line that holds what.
+func (p *pipes) until(what string) error {
+	for {
+		line, err := p.output.ReadSlice('\n')
+		if err != nil || bytes.Contains(line, []byte(what)) {
+			return err
+		}
+	}
+}
+
+func (p *pipes) close() error {
+	if err := p.input.Close(); err != nil {
+		return err
+	}
+	return p.process.Wait()
+}
+
+// raw is a conversation with a stub without any library, after the greeting.
+func (p protocol) raw(stub, dir string) (*pipes, error) {
+	c := exec.Command(stub, talking)
+	c.Env, c.Dir = []string{}, dir
+	r, err := connect(c)
+	if err != nil {
 		return nil, err
 	}
-	r := &rawTalk{protocol: p, process: c, input: input, output: bufio.NewReader(output)}
 	for _, line := range p.greeting {
 		if err := r.say(line); err != nil {
 			return nil, err
@@ -126,26 +157,4 @@ func (p protocol) raw(stub, dir string) (*rawTalk, error) {
 		}
 	}
 	return r, nil
-}
-
-func (r *rawTalk) say(line string) error {
-	_, err := io.WriteString(r.input, line+"\n")
-	return err
-}
-
-// until reads until the line that holds what.
-func (r *rawTalk) until(what string) error {
-	for {
-		line, err := r.output.ReadSlice('\n')
-		if err != nil || bytes.Contains(line, []byte(what)) {
-			return err
-		}
-	}
-}
-
-func (r *rawTalk) close() error {
-	if err := r.input.Close(); err != nil {
-		return err
-	}
-	return r.process.Wait()
 }

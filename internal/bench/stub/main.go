@@ -1,12 +1,11 @@
 //go:build linux || darwin
 
 // Command stub is the smallest agent: it reads its prompt, answers and exits.
-// With arguments it answers as the Codex CLI does. Variables make it print
-// much:
+// With the argument talk it answers messages of sessions, in any protocol, until the end
+// of the input. With others it answers as the Codex CLI does. Variables make it print much:
 //
 //	BENCH_STREAM=FILE  print the bytes of FILE, from memory, in large pieces
 //	BENCH_GATE=FILE    with it: after the line at half of them wait until FILE is unlocked
-//	BENCH_TALK=1       answer messages of sessions, in any protocol, until the end of the input
 //	BENCH_HOLD=1       answer with the time, leave a child that holds standard output
 package main
 
@@ -38,7 +37,7 @@ func main() {
 		return
 	}
 	do := answer
-	if os.Getenv("BENCH_TALK") != "" {
+	if len(os.Args) == 2 && os.Args[1] == "talk" {
 		do = talk
 	}
 	if err := do(); err != nil {
