@@ -142,7 +142,10 @@ func dryRun(w *world) {
 		for _, token := range w.tokens() {
 			req := w.request()
 			req.Runtime, req.TrustWorkspace = token, trust
-			warn := func(text string) { w.failf("Plan of %s warns: %s", token, text) }
+			var warn func(text string)
+			if w.Runtime.Instructions != nil { // others warn of the AGENTS.md that is left out
+				warn = func(text string) { w.failf("Plan of %s warns: %s", token, text) }
+			}
 			plan, err := w.runner(bin, warn).DryRun(w.ctx, req)
 			if err != nil {
 				w.failf("Plan of %s fails with %v", token, err)
