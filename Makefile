@@ -20,7 +20,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe acp-clients inspector fmt api canary verified compatibility release-tree release-test
+.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe acp-clients inspector fmt api canary verified compatibility release-tree release-test docs docs-test
 
 all: build
 
@@ -80,6 +80,17 @@ release-tree:
 release-test:
 	cd internal/release && ../../scripts/gotest.sh -tags release -count=1 -timeout 30m ./...
 
+# Make the documentation site in dist/docs, and check its links.
+docs:
+	mkdir -p dist
+	rm -rf dist/docs
+	go -C internal/website run . -root '$(CURDIR)' -version '$(VERSION)' -out '$(CURDIR)/dist/docs'
+
+# Open the pages of the site in a browser, on small and wide screens, light and dark.
+docs-test: chromium axe
+	cd internal/website && BUS_AGENT_CHROMIUM="$$(../../scripts/install-chromium.sh)" BUS_AGENT_AXE='$(AXE)/node_modules/axe-core/axe.min.js' \
+		../../scripts/gotest.sh -tags acceptance -count=1 -timeout 30m ./...
+
 fmt:
 	@files="$$(./scripts/files.sh '*.go')" && gofmt -w $$files
 
@@ -96,7 +107,7 @@ tmux:
 chromium:
 	./scripts/install-chromium.sh
 
-# axe-core checks the accessibility of the report page, in tests only.
+# axe-core checks the accessibility of pages, in tests only.
 axe:
 	./scripts/install-agents.sh '$(AXE)' axe-core@$(AXE_VERSION)
 
