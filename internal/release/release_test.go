@@ -95,6 +95,25 @@ func TestRelease(t *testing.T) {
 			t.Errorf("README.md: %v\n%s", err, readme)
 		}
 	})
+	t.Run("the tree of the tree is the same", func(t *testing.T) {
+		tree, out := filepath.Join(filepath.Dir(m.proxy.dir), "tree"), filepath.Join(t.TempDir(), "out")
+		repository := t.TempDir()
+		if err := os.CopyFS(repository, os.DirFS(tree)); err != nil {
+			t.Fatal(err)
+		}
+		for _, args := range [][]string{{"init", "-q"}, {"add", "-A"}, {"-c", "user.name=x", "-c", "user.email=x", "commit", "-q", "-m", "x"}} {
+			if text, err := exec.CommandContext(t.Context(), "git", append([]string{"-C", repository}, args...)...).CombinedOutput(); err != nil {
+				t.Fatalf("git %q: %v: %s", args, err, text)
+			}
+		}
+		r := release{root: repository, out: out, version: "v0.9.1", preferences: "v0.9.2"}
+		if err := r.make(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if text, err := exec.CommandContext(t.Context(), "diff", "-r", tree, filepath.Join(out, "tree")).CombinedOutput(); err != nil {
+			t.Errorf("%v: %s", err, text)
+		}
+	})
 	t.Run("one backend", func(t *testing.T) {
 		dir := newModule(t, m, "package main\n\nimport _ \""+mainPath+"/backends/codex\"\n\nfunc main() {}\n")
 		m.do(t, dir, nil, "get", mainPath+"/backends/codex@v0.9.1")

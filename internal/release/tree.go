@@ -36,7 +36,8 @@ type released struct {
 }
 
 // make makes the tree and the proxy. It changes nothing outside the folder out, which
-// must not exist. After an error there is none.
+// must not exist. After an error there is none. The tree of a release, as a repository,
+// gives the same tree for its version.
 func (r *release) make(ctx context.Context) (err error) {
 	for _, version := range []string{r.version, r.preferences} {
 		if semver.Canonical(version) != version || version == "" || semver.Major(version) > "v1" {
@@ -66,8 +67,11 @@ func (r *release) make(ctx context.Context) (err error) {
 	if err != nil {
 		return err
 	}
-	if err := dropNotice(filepath.Join(tree, "README.md")); err != nil {
-		return err
+	// The tree of a release has neither, and its tree is the same.
+	if slices.ContainsFunc(modules, func(m released) bool { return len(m.file.Replace) > 0 }) {
+		if err := dropNotice(filepath.Join(tree, "README.md")); err != nil {
+			return err
+		}
 	}
 	proxy := proxy{dir: filepath.Join(out, "proxy")}
 	for _, m := range modules { // a module comes after those that it needs
