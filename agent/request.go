@@ -58,6 +58,14 @@ type Request struct {
 	// Empty means those of the preferences.
 	MCPServers []MCPServer `json:"mcp_servers,omitempty"`
 
+	// AllowTools names the only tools that the agent offers its model, DenyTools those that
+	// it does not offer; one of them can be set, with at most [MaxTools] names. Empty means
+	// all that the agent has. The names are those that the model sees: letters, digits, "_",
+	// "-" and ".", at most [MaxToolName] of them. They differ by CLI, and most CLIs ignore
+	// a name that they do not know. Neither list permits anything: Access does.
+	AllowTools []string `json:"allow_tools,omitempty"`
+	DenyTools  []string `json:"deny_tools,omitempty"`
+
 	// UserConfig says whether the agent uses the user's own configuration of its
 	// CLI. Empty means the configured default, or else that of the runtime.
 	UserConfig UserConfig `json:"user_config,omitempty"`
@@ -121,6 +129,12 @@ type Request struct {
 // MaxSystemPrompt is the longest [Request.AppendSystemPrompt], in bytes. Some CLIs take it
 // as an argument.
 const MaxSystemPrompt = 32 << 10
+
+// Limits of [Request.AllowTools] and [Request.DenyTools].
+const (
+	MaxTools    = 64
+	MaxToolName = 128
+)
 
 // CheckUnused returns an [ErrUsage] error if one of the named fields of r is set,
 // because operation, for example "a session", does not support it. It panics if r has

@@ -16,7 +16,8 @@ func whole() Request {
 	return Request{
 		Runtime: "codex:local", Prompt: "p\n\x01", Template: "{{A}}", Vars: map[string]string{"A": "b"}, Workdir: "/w", Model: "m",
 		ReasoningEffort: EffortHigh, Verbosity: VerbosityLow, UserConfig: UserConfigOn,
-		AppendSystemPrompt: "Be brief.", MCPServers: []MCPServer{{Name: "a", Command: "x"}}, Access: AccessRead, AllowCommands: []string{"go test *"},
+		AppendSystemPrompt: "Be brief.", MCPServers: []MCPServer{{Name: "a", Command: "x"}}, AllowTools: []string{"Read"}, DenyTools: []string{"Edit"},
+		Access: AccessRead, AllowCommands: []string{"go test *"},
 		AddDirs: []string{"/a"}, Env: []string{"A=b"}, Resume: "r", Continue: true, MaxTurns: 3, Args: []string{"--x"},
 		TrustWorkspace: true, RequireInstructions: true, Timeout: time.Minute, IdleTimeout: 1500 * time.Millisecond, CaptureLimit: -1,
 		Attachments: []Attachment{{Name: "a", Data: []byte{0xff}}}, Schema: json.RawMessage(`{"type":"object"}`), Labels: Labels{Project: "p", Task: "t", Parent: "u", Previous: "v"},

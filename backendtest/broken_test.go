@@ -105,6 +105,8 @@ func TestBrokenRuntimesAreCaught(t *testing.T) {
 		"takes less than its limit":          {"prompt-limit", takeLess},
 		"loses the model":                    {"options", asked(func(r *registry.Invocation) { r.Model = "" })},
 		"loses the additional system prompt": {"options", asked(func(r *registry.Invocation) { r.AppendSystemPrompt = "" })},
+		"loses the allowed tools":            {"options-tools", asked(func(r *registry.Invocation) { r.AllowTools = nil })},
+		"loses the denied tools":             {"options-tools", asked(func(r *registry.Invocation) { r.DenyTools = nil })},
 		"loses added directories":            {"options", asked(func(r *registry.Invocation) { r.AddDirs = r.AddDirs[:min(1, len(r.AddDirs))] })},
 		"loses allowed commands":             {"options", asked(func(r *registry.Invocation) { r.AllowCommands = nil })},
 		"loses the limit of turns":           {"options", asked(func(r *registry.Invocation) { r.MaxTurns = 0 })},

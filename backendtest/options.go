@@ -17,6 +17,8 @@ const (
 	sessionName    = "backendtest-session-5c"
 	allowedCommand = "backendtest-command-8e *"
 	systemWords    = "backendtest words 9b"
+	allowedTool    = "backendtest_tool_a7"
+	deniedTool     = "backendtest_tool_d2"
 	maxTurns       = 78123
 	schemaProperty = "backendtest-property-4d"
 )
@@ -24,6 +26,8 @@ const (
 var optionRules = []rule{
 	{name: "options", test: options,
 		text: "What Options says is honoured reaches the CLI: the model, the additional system prompt, the added directories, the allowed commands, the limit of turns."},
+	{name: "options-tools", test: optionTools,
+		text: "The lists of allowed and denied tools that Options supports reach the CLI."},
 	{name: "options-words", test: optionWords,
 		text: "Each word of effort, verbosity and access that Options lists makes a difference to the CLI, and no word of access is the same as another."},
 	{name: "options-schema", test: optionsSchema,
@@ -57,6 +61,32 @@ func options(w *world) {
 		req.AllowCommands = nil
 		if o := w.run(req, w.answer("fine")...); o.seen == nil {
 			w.failf("added directories are refused with access read: %v", o.err)
+		}
+	}
+}
+
+// optionTools checks that each list of tools reaches the CLI, with the access that permits
+// most.
+func optionTools(w *world) {
+	o := &w.Runtime.Run.Options
+	for _, list := range []struct {
+		supported bool
+		name      string
+		set       func(*agent.Request)
+	}{
+		{o.AllowTools, allowedTool, func(r *agent.Request) { r.AllowTools = []string{allowedTool} }},
+		{o.DenyTools, deniedTool, func(r *agent.Request) { r.DenyTools = []string{deniedTool} }},
+	} {
+		if !list.supported {
+			continue
+		}
+		req := w.request()
+		if slices.Contains(o.Access, agent.AccessFull) {
+			req.Access = agent.AccessFull
+		}
+		list.set(&req)
+		if seen := w.started(req).seen; !w.passed(seen, list.name) {
+			w.failf("the CLI does not get the tool %s of a list; it was started with %s", list.name, quoted(seen.Args))
 		}
 	}
 }
@@ -193,6 +223,12 @@ func optionsRefused(w *world) {
 	}
 	if !o.MCPServers {
 		refused("an MCP server", func(r *agent.Request) { r.MCPServers = []agent.MCPServer{{Name: "a", Command: "/bin/a"}} })
+	}
+	if !o.AllowTools {
+		refused("an allowed tool", func(r *agent.Request) { r.AllowTools = []string{allowedTool} })
+	}
+	if !o.DenyTools {
+		refused("a denied tool", func(r *agent.Request) { r.DenyTools = []string{deniedTool} })
 	}
 	if !o.AllowCommands {
 		refused("an allowed command", func(r *agent.Request) { r.AllowCommands = []string{allowedCommand} })

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"strconv"
+	"strings"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
@@ -23,7 +24,7 @@ func sample() Harness {
 			Run: registry.Use{
 				Options: registry.Options{
 					Model: true, Efforts: agent.Efforts(), Verbosity: agent.Verbosities(), Access: agent.Accesses(),
-					AppendSystemPrompt: true, AllowCommands: true, AddDirs: true, Resume: true, Continue: true, MaxTurns: true,
+					AppendSystemPrompt: true, AllowTools: true, DenyTools: true, AllowCommands: true, AddDirs: true, Resume: true, Continue: true, MaxTurns: true,
 					Schema: func(inv registry.Invocation) bool { return bytes.Contains(inv.Schema, []byte("additionalProperties")) },
 				},
 				SlashCommands: true,
@@ -61,7 +62,8 @@ var sampleBlock = instructions.Block{Path: "SAMPLE.md", Name: "agents", Comment:
 
 func sampleCommand(inv registry.Invocation) (agent.Command, error) {
 	args := []string{"--access=" + string(inv.Access), "--model=" + inv.Model, "--variant=" + inv.Variant,
-		"--effort=" + string(inv.ReasoningEffort), "--verbosity=" + string(inv.Verbosity), "--turns=" + strconv.Itoa(inv.MaxTurns), "--schema=" + string(inv.Schema), "--system=" + inv.AppendSystemPrompt}
+		"--effort=" + string(inv.ReasoningEffort), "--verbosity=" + string(inv.Verbosity), "--turns=" + strconv.Itoa(inv.MaxTurns), "--schema=" + string(inv.Schema), "--system=" + inv.AppendSystemPrompt,
+		"--tools=" + strings.Join(inv.AllowTools, ","), "--no-tools=" + strings.Join(inv.DenyTools, ",")}
 	for _, dir := range inv.AddDirs {
 		args = append(args, "--dir="+dir)
 	}

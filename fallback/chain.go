@@ -58,8 +58,8 @@ type Chain struct {
 // output of the next agent. Request.Labels.Previous of each run is the ID of the one
 // before.
 //
-// A request with Resume, Continue or Args is for one runtime and runs without
-// fallback.
+// A request with Resume, Continue, Args, AllowTools or DenyTools is for one runtime and
+// runs without fallback.
 func (f *Chain) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	c := f.newCall()
 	all, err := c.settle(ctx, req)
@@ -108,6 +108,8 @@ func tied(req agent.Request) string {
 		return "it would not know the session"
 	case len(req.Args) > 0:
 		return "the arguments of the request are for one CLI"
+	case len(req.AllowTools)+len(req.DenyTools) > 0:
+		return "the names of tools in the request are those of one CLI"
 	}
 	return ""
 }

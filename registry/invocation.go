@@ -64,6 +64,10 @@ type Invocation struct {
 	// MCPServers are those of the request, without variables. Commands are absolute paths.
 	MCPServers []agent.MCPServer
 
+	// AllowTools and DenyTools are those of the request; at most one of them has names.
+	AllowTools []string
+	DenyTools  []string
+
 	// UserConfig is empty for the runtime's default.
 	UserConfig agent.UserConfig
 

@@ -207,6 +207,12 @@ type Options struct {
 	// MCPServers says that Prepare, Command or the engine delivers them.
 	MCPServers bool
 
+	// AllowTools and DenyTools say that Prepare or Command delivers the list. The CLI then
+	// offers its model no tool that the list leaves out, and permits no call that it would
+	// not permit without the list.
+	AllowTools bool
+	DenyTools  bool
+
 	AllowCommands bool
 	AddDirs       bool
 	Resume        bool

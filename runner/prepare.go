@@ -210,8 +210,8 @@ func (p *prepared) settle() {
 		Token: req.Runtime, Variant: p.selection.Variant, Executable: p.selection.Path,
 		Workdir: req.Workdir, Root: p.chain.Root, Repositories: repositories(req.Workdir, p.inv.Environ), Prompt: req.Prompt,
 		Model: req.Model, ReasoningEffort: req.ReasoningEffort, Verbosity: req.Verbosity,
-		AppendSystemPrompt: req.AppendSystemPrompt,
-		UserConfig:         req.UserConfig, Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs,
+		AppendSystemPrompt: req.AppendSystemPrompt, AllowTools: req.AllowTools, DenyTools: req.DenyTools,
+		UserConfig: req.UserConfig, Access: req.Access, AllowCommands: req.AllowCommands, AddDirs: req.AddDirs,
 		Resume: req.Resume, Continue: req.Continue, MaxTurns: req.MaxTurns, Schema: req.Schema,
 		Args: req.Args, Env: req.Env, Environ: p.inv.Environ,
 		TrustWorkspace: req.TrustWorkspace, RequireInstructions: req.RequireInstructions, IdleTimeout: req.IdleTimeout,
@@ -322,7 +322,7 @@ func (p *prepared) settleText() error {
 	case req.IdleTimeout < 0:
 		return agent.Usagef("idle timeout %v is negative", req.IdleTimeout)
 	}
-	return nil
+	return checkTools(req.AllowTools, req.DenyTools)
 }
 
 // isUnusual reports whether c is a control character that no text needs.

@@ -148,6 +148,10 @@ func apply(req *agent.Request, s Settings, rt registry.Runtime, o registry.Optio
 		return cannot(rt, "be given MCP servers")
 	case req.AppendSystemPrompt != "" && !o.AppendSystemPrompt:
 		return cannot(rt, "be given an additional system prompt")
+	case len(req.AllowTools) > 0 && !o.AllowTools:
+		return cannot(rt, "limit the tools of its model to a list")
+	case len(req.DenyTools) > 0 && !o.DenyTools:
+		return cannot(rt, "leave out single tools")
 	case len(req.AllowCommands) > 0 && !o.AllowCommands:
 		return cannot(rt, "allow single commands")
 	case len(req.AddDirs) > 0 && !o.AddDirs:

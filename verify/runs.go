@@ -75,6 +75,11 @@ func runs(file string) deed {
 // attempts returns a scene in which a model with access does the deeds that the CLI has
 // tools for, one after another, in a repository with the layout.
 func attempts(access agent.Access, l layout, deeds ...deed) *scene {
+	return limitedAttempts(func(*Target, *agent.Request) {}, access, l, deeds...)
+}
+
+// limitedAttempts is attempts with a request that limit changes.
+func limitedAttempts(limit func(*Target, *agent.Request), access agent.Access, l layout, deeds ...deed) *scene {
 	return &scene{func(t *trial) error {
 		var calls []modeltest.ToolCall
 		script := func(r *modeltest.Request) modeltest.Reply {
@@ -96,6 +101,7 @@ func attempts(access agent.Access, l layout, deeds ...deed) *scene {
 		if hasAccess(access)(&t.target, &t.runtime) == "" {
 			req.Access = access
 		}
+		limit(&t.target, &req)
 		t.shoot(layoutTake, req, "done")
 		for _, d := range deeds {
 			_, missing := os.Lstat(filepath.Join(workdir, d.file))

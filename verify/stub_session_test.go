@@ -22,10 +22,10 @@ import (
 func stubSessions() *registry.Session {
 	return &registry.Session{
 		Use: registry.Use{
-			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, AppendSystemPrompt: true, MCPServers: true, Attachments: agent.ImageTypes()},
+			Options: registry.Options{Model: true, Access: agent.Accesses(), Resume: true, AppendSystemPrompt: true, MCPServers: true, AllowTools: true, DenyTools: true, Attachments: agent.ImageTypes()},
 			Prepare: stubPrepare,
 			Command: func(inv registry.Invocation) (agent.Command, error) {
-				return agent.Command{Args: []string{"serve", inv.Model, string(inv.Access), fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt, serversOf(inv)}}, nil
+				return agent.Command{Args: []string{"serve", inv.Model, string(inv.Access), fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt, serversOf(inv), toolsArgument(inv)}}, nil
 			},
 		},
 		Engine:   func(registry.Invocation) engine.Engine { return &acp.Engine{} },

@@ -51,19 +51,39 @@ type stub struct {
 	breaks string
 	system string // the additional system prompt
 	server *agent.MCPServer
+	tools  string // a list of tools, see toolsArgument
 }
 
 // serveTool is the argument with which the test binary is an MCP server.
 const serveTool = "serve-tool"
 
-// offers returns the tools of the stub's MCP server, for a request to the model.
+// toolsArgument returns the lists of tools of a request as an argument of the stub.
+func toolsArgument(inv registry.Invocation) string {
+	if len(inv.AllowTools) > 0 {
+		return "allow," + strings.Join(inv.AllowTools, ",")
+	}
+	return "deny," + strings.Join(inv.DenyTools, ",")
+}
+
+// limited reports whether the request leaves out a tool.
+func (s stub) limited(name string) bool {
+	list := strings.Split(s.tools, ",")
+	return s.breaks != "tools" && slices.Contains(list[1:], name) == (list[0] == "deny")
+}
+
+// offers returns the tools of the stub and of its MCP server, for a request to the model.
 func (s stub) offers() (tools []any) {
+	for _, name := range []string{"edit", "command"} {
+		if !s.limited(name) {
+			tools = append(tools, fields{"type": "function", "function": fields{"name": name}})
+		}
+	}
 	if s.server == nil {
-		return nil
+		return tools
 	}
 	var result struct{ Tools []struct{ Name string } }
 	if json.Unmarshal(s.askServer("tools/list", "{}"), &result) != nil {
-		return nil
+		return tools
 	}
 	for _, tool := range result.Tools {
 		tools = append(tools, fields{"type": "function", "function": fields{"name": tool.Name}})
@@ -170,8 +190,8 @@ type stubCall struct {
 	} `json:"function"`
 }
 
-// main runs the stub with the arguments --version, serve MODEL ACCESS TRUST SYSTEM SERVERS,
-// or MODEL EFFORT ACCESS SESSION TRUST SYSTEM SERVERS [IMAGE...].
+// main runs the stub with the arguments --version, serve MODEL ACCESS TRUST SYSTEM SERVERS TOOLS,
+// or MODEL EFFORT ACCESS SESSION TRUST SYSTEM SERVERS TOOLS [IMAGE...].
 func (s stub) main(args []string) int {
 	if len(args) == 1 {
 		fmt.Println("stub 1.2.3")
@@ -181,6 +201,7 @@ func (s stub) main(args []string) int {
 		s.settings(args[3] == "true")
 		s.system = args[4]
 		s.setServer(args[5])
+		s.tools = args[6]
 		return (&stubServer{stub: s, model: args[1], access: args[2]}).main()
 	}
 	s.settings(args[4] == "true")
@@ -251,8 +272,9 @@ func (s stub) main(args []string) int {
 	s.say(stubLine{Kind: agent.KindSessionStarted, ID: session, Text: model})
 	s.system = args[5]
 	s.setServer(args[6])
+	s.tools = args[7]
 	said := turn{Role: "user", Content: prompt}
-	for _, file := range args[7:] {
+	for _, file := range args[8:] {
 		data, err := os.ReadFile(file)
 		if err != nil {
 			return 3
@@ -442,7 +464,7 @@ func stubRuntime() registry.Runtime {
 		PromptLimit: registry.Limit{Bytes: 4 << 20},
 		Run: registry.Use{
 			Options: registry.Options{
-				Model: true, Efforts: agent.Efforts(), Access: agent.Accesses(), Resume: true, Continue: true, AppendSystemPrompt: true, MCPServers: true,
+				Model: true, Efforts: agent.Efforts(), Access: agent.Accesses(), Resume: true, Continue: true, AppendSystemPrompt: true, MCPServers: true, AllowTools: true, DenyTools: true,
 				Attachments: agent.ImageTypes(), AttachmentFiles: true,
 			},
 			Prepare: stubPrepare,
@@ -451,7 +473,7 @@ func stubRuntime() registry.Runtime {
 				if inv.Continue {
 					session = "latest"
 				}
-				args := []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt, serversOf(inv)}
+				args := []string{inv.Model, string(inv.ReasoningEffort), string(inv.Access), session, fmt.Sprint(inv.TrustWorkspace), inv.AppendSystemPrompt, serversOf(inv), toolsArgument(inv)}
 				for _, a := range inv.Attachments {
 					args = append(args, a.Path)
 				}
@@ -487,6 +509,7 @@ func stubTarget(breaks string) verify.Target {
 			return map[string]string{"stub.settings": program("hook")}
 		},
 		Context: []string{"STUB.md"}, Replaces: []string{"STUB.override.md"},
+		Tools:   []string{"edit", "command"},
 		Edit:    tool("edit", "path"),
 		Command: tool("command", "command"),
 	}

@@ -17,6 +17,7 @@ var (
 	fullCommand             = runs("touched")
 
 	reads  = attempts(agent.AccessRead, adjacent, readEdit, readCommand)
+	allows = limitedAttempts(allowsEdit, agent.AccessRead, atRoot, readEdit)
 	writes = attempts(agent.AccessWrite, linked, writeEdit, writeOutside)
 	fulls  = attempts(agent.AccessFull, uneven, fullCommand)
 )
@@ -63,6 +64,9 @@ func table() []Check {
 		{"tool-call", "A tool call and its output are events with one ID.", hasCommand, answers, toolCall},
 		{"usage", "Each run reports the tokens that the model reported.", nil, answers, usage},
 		{"mcp", "The model is offered the tool of an MCP server of the user, its call is answered by the server, and the server ends with the run.", all(hasRuns, hasServers), nil, servers},
+		{"tools-allowed", "With a list of allowed tools, the model is offered these and no others.", all(hasRuns, hasAllowTools), nil, tools(allowsOne)},
+		{"tools-denied", "The model is not offered a denied tool, and is still offered others.", all(hasRuns, hasDenyTools), nil, tools(deniesOne)},
+		{"tools-access", "With read access, an edit does not change a file although its tool is allowed.", all(hasRuns, hasAllowTools, hasAccess(agent.AccessRead), hasEdit), allows, did(readEdit, false)},
 		{"resume", "A run resumes the session with the reported ID, and no other.", hasResume, answers, resume},
 		{"continue", "A run continues the latest session of the workdir.", hasContinue, answers, continued},
 
@@ -76,6 +80,8 @@ func table() []Check {
 		{slashFact, `A message of a session that begins with "/" arrives as text; a line break may precede it.`, hasSession, conversation, found(slashFact)},
 		{systemFact, "An additional system prompt of a session arrives as text of the system or the developer, also when it is resumed.", all(hasSession, hasSessionSystemPrompt), conversation, found(systemFact)},
 		{"session-mcp", "A session offers the model the tool of an MCP server of the user, and an accepted call of it is answered by the server.", all(hasSession, hasSessionServers), nil, sessionServers},
+		{"session-tools-allowed", "With a list of allowed tools, the model of a session is offered these and no others.", all(hasSession, hasSessionAllowTools), nil, sessionTools(allowsOne)},
+		{"session-tools-denied", "The model of a session is not offered a denied tool, and is still offered others.", all(hasSession, hasSessionDenyTools), nil, sessionTools(deniesOne)},
 		{steerFact, "A message that is sent during a turn arrives, in that turn or as the next one.", hasSession, interruption, found(steerFact)},
 		{interruptFact, "An interrupted turn ends as canceled, with its command, and the session takes another.", all(hasSession, hasSessionAccess(agent.AccessFull), hasCommand), interruption, found(interruptFact)},
 		{approvalFact, "A command that access does not include runs in a session only after an approval.", all(hasSession, hasSessionAccess(agent.AccessWrite, agent.AccessRead), hasCommand), conversation, found(approvalFact)},

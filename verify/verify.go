@@ -38,6 +38,10 @@ type Target struct {
 	// the tool, with a name that has the tool's in it.
 	ServerCalls func(server, tool, arguments string) []modeltest.ToolCall
 
+	// Tools are the names of two tools that the model is offered with every access, as a
+	// request has them. Required if the runtime takes a list of tools.
+	Tools []string
+
 	// Requested is the name of Model that reaches the server; "" means Model itself. Some
 	// CLIs select a model with the name of its provider.
 	Requested string

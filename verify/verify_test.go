@@ -88,6 +88,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"effort":         {"effort"},
 		"system-prompt":  {"system-prompt", "session-system-prompt"},
 		"server":         {"mcp", "session-mcp"},
+		"tools":          {"tools-allowed", "tools-denied", "session-tools-allowed", "session-tools-denied"},
 		"verdict":        http,
 		"kind":           {"http-401", "http-403", "http-429"},
 		"empty":          {"empty-answer"},
@@ -96,7 +97,7 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		"usage":          {"usage"},
 		"session":        {"resume", "continue"},
 		"repeats-rules":  {"resume", "continue"},
-		"access":         {"read-edit", "read-command", "write-outside"},
+		"access":         {"read-edit", "read-command", "write-outside", "tools-access"},
 		"denies":         {"write-edit", "full-command", "cancel"},
 		"gives-up":       {"read-edit", "read-command", "write-outside"},
 		"silence":        {"timeout", "idle-timeout"},
@@ -189,9 +190,9 @@ func TestMissingFeatureIsUnsupported(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := []string{
-		"prompt-3mb", "attach-files", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "system-prompt", "tool-call", "mcp", "resume", "continue",
+		"prompt-3mb", "attach-files", "agents-md", "agents-md-root", "agents-md-adjacent", "agents-md-replaced", "agents-md-link", "agents-md-empty", "agents-md-crlf", "agents-md-long", "model", "effort", "system-prompt", "tool-call", "mcp", "tools-allowed", "tools-denied", "tools-access", "resume", "continue",
 		"read-edit", "read-command", "write-edit", "write-outside", "full-command",
-		"session-turns", "session-slash", "session-system-prompt", "session-mcp", "session-steer", "session-interrupt", "session-approval", "session-attach", "session-resume",
+		"session-turns", "session-slash", "session-system-prompt", "session-mcp", "session-tools-allowed", "session-tools-denied", "session-steer", "session-interrupt", "session-approval", "session-attach", "session-resume",
 		"session-runs-nothing", "cancel",
 	}
 	if diff := cmp.Diff(want, statuses(report, verify.Unsupported)); diff != "" {

@@ -42,6 +42,14 @@ func checkAs(inv registry.Invocation, root bool) error {
 	if inv.Access == agent.AccessFull && root && inv.Getenv("IS_SANDBOX") != "1" {
 		return agent.Usagef("access full is refused to root; run as another user, or set IS_SANDBOX=1 where this machine is a sandbox")
 	}
+	for _, name := range inv.AllowTools {
+		switch {
+		case strings.HasPrefix(name, "mcp__"):
+			return agent.Usagef("Claude Code cannot limit the tools of an MCP server to %s; leave it out, or use --deny-tool for the others", name)
+		case name == "default":
+			return agent.Usagef("Claude Code reads the tool default as the name of all; name single tools")
+		}
+	}
 	return registry.CheckCommandPatterns(inv.AllowCommands)
 }
 
@@ -52,13 +60,19 @@ func options(write string, inv registry.Invocation) []string {
 	own := inv.UserConfig != agent.UserConfigOff
 	switch {
 	case !inv.TrustWorkspace && own:
-		args = append(args, "--setting-sources", "user", "--strict-mcp-config")
+		args = append(args, "--setting-sources", "user", strictServers)
 	case !inv.TrustWorkspace:
-		args = append(args, "--setting-sources", "", "--strict-mcp-config")
+		args = append(args, "--setting-sources", "", strictServers)
 	case !own:
 		args = append(args, "--setting-sources", "project,local")
 	}
 	args = append(args, accessArgs(write, inv)...)
+	if len(inv.AllowTools) > 0 {
+		args = append(args, "--tools="+strings.Join(inv.AllowTools, ","))
+		if inv.TrustWorkspace {
+			args = append(args, strictServers)
+		}
+	}
 	for _, dir := range inv.AddDirs {
 		args = append(args, "--add-dir="+dir)
 	}
@@ -84,6 +98,18 @@ func options(write string, inv registry.Invocation) []string {
 	return args
 }
 
+// strictServers leaves out the MCP servers of settings.
+const strictServers = "--strict-mcp-config"
+
+// servers returns the MCP servers to start: none with a list of allowed tools, which the
+// CLI applies only to its own.
+func servers(inv registry.Invocation) []agent.MCPServer {
+	if len(inv.AllowTools) > 0 {
+		return nil
+	}
+	return inv.MCPServers
+}
+
 // Tools that the model does not get.
 const (
 	// lastingTools make something that outlives the run, in every permission mode:
@@ -107,16 +133,20 @@ const (
 // 2.1.329 lets a model judge each command and runs those it finds harmless, even
 // outside the workdir. dontAsk denies them.
 func accessArgs(write string, inv registry.Invocation) []string {
+	denied := inv.DenyTools
 	var args []string
 	switch inv.Access {
 	case agent.AccessRead:
-		args = []string{modeFlag, readMode, "--disallowedTools=" + changingTools + "," + lastingTools}
+		args, denied = []string{modeFlag, readMode}, append([]string{changingTools, lastingTools}, denied...)
 	case agent.AccessFull:
-		return []string{modeFlag, fullMode}
+		args = []string{modeFlag, fullMode}
 	default:
-		args = []string{modeFlag, write, "--disallowedTools=" + lastingTools}
+		args, denied = []string{modeFlag, write}, append([]string{lastingTools}, denied...)
 	}
-	if len(inv.AllowCommands) == 0 {
+	if len(denied) > 0 {
+		args = append(args, "--disallowedTools="+strings.Join(denied, ","))
+	}
+	if len(inv.AllowCommands) == 0 || inv.Access == agent.AccessFull {
 		return args
 	}
 	rules := make([]string, len(inv.AllowCommands))
@@ -132,21 +162,22 @@ const allowFlag = "--allowedTools="
 // allowServers lets a run with write access call the tools of the MCP servers. There is no
 // user who could be asked.
 func allowServers(args []string, inv registry.Invocation) []string {
-	if len(inv.MCPServers) == 0 || inv.Access != agent.AccessWrite {
+	list := servers(inv)
+	if len(list) == 0 || inv.Access != agent.AccessWrite {
 		return args
 	}
-	rules := make([]string, len(inv.MCPServers))
-	for i, s := range inv.MCPServers {
+	rules := make([]string, len(list))
+	for i, s := range list {
 		rules[i] = "mcp__" + s.Name
 	}
-	list := strings.Join(rules, ",")
+	joined := strings.Join(rules, ",")
 	for i, arg := range args {
 		if strings.HasPrefix(arg, allowFlag) {
-			args[i] += "," + list
+			args[i] += "," + joined
 			return args
 		}
 	}
-	return append(args, allowFlag+list)
+	return append(args, allowFlag+joined)
 }
 
 // effort returns Claude Code's name of an effort. It does not know minimal.

@@ -38,6 +38,12 @@ func TestCommand(t *testing.T) {
 		{"directories", func(inv *registry.Invocation) { inv.AddDirs = []string{"/a b", "/c"} }, safe + write + "\n--add-dir=/a b\n--add-dir=/c"},
 		{"resume", func(inv *registry.Invocation) { inv.Resume = "-id" }, safe + write + "\n--resume=-id\n--system-prompt-snapshot\noff"},
 		{"continue", func(inv *registry.Invocation) { inv.Continue = true }, safe + write + "\n--continue\n--system-prompt-snapshot\noff"},
+		{"denied tools", func(inv *registry.Invocation) { inv.DenyTools = []string{"Bash", "mcp__a__b"} }, safe + write + ",Bash,mcp__a__b"},
+		{"denied tools with full access", func(inv *registry.Invocation) { inv.Access, inv.DenyTools = agent.AccessFull, []string{"Bash", "Edit"} }, safe + "--permission-mode\nbypassPermissions\n--disallowedTools=Bash,Edit"},
+		{"allowed tools, without servers", func(inv *registry.Invocation) {
+			inv.AllowTools, inv.MCPServers = []string{"Read", "Bash"}, []agent.MCPServer{{Name: "a", Command: "/a"}}
+		}, safe + write + "\n--tools=Read,Bash"},
+		{"allowed tools with trust, without servers", func(inv *registry.Invocation) { inv.AllowTools, inv.TrustWorkspace = []string{"Read"}, true }, head + write + "\n--tools=Read\n--strict-mcp-config"},
 		{"trust", func(inv *registry.Invocation) { inv.TrustWorkspace = true }, head + write},
 		{"setup, then the caller's arguments", func(inv *registry.Invocation) {
 			inv.Args = []string{"--settings", "{}", "--x"}

@@ -29,6 +29,8 @@ func conversation() *registry.Session {
 
 				AppendSystemPrompt: true,
 				MCPServers:         true,
+				AllowTools:         true,
+				DenyTools:          true,
 			},
 			SlashCommands: true,
 			Check:         check,

@@ -22,9 +22,9 @@ var executed = []string{".claude/settings.json", ".claude/settings.local.json", 
 // inherited files. Nothing is written.
 func prepare(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
 	setup, err := prepareInstructions(ctx, inv, w)
-	if err == nil && len(inv.MCPServers) > 0 {
+	if list := servers(inv); err == nil && len(list) > 0 {
 		setup.Args = append(setup.Args, "--mcp-config="+descriptor(len(setup.Files)))
-		setup.Files = append(setup.Files, agent.MCPConfig(inv.MCPServers))
+		setup.Files = append(setup.Files, agent.MCPConfig(list))
 	}
 	return setup, err
 }

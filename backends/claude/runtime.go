@@ -115,6 +115,8 @@ func Runtime() registry.Runtime {
 
 				AppendSystemPrompt: true,
 				MCPServers:         true,
+				AllowTools:         true,
+				DenyTools:          true,
 			},
 			SlashCommands: true,
 			Check:         check,

@@ -87,8 +87,8 @@ func check(inv registry.Invocation) error {
 			return err
 		}
 	}
-	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome && (inv.AppendSystemPrompt != "" || len(inv.MCPServers) > 0) {
-		return agent.Usagef("an additional system prompt and MCP servers cannot be added to a %s of your own; leave them out", homeEnv)
+	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome && (inv.AppendSystemPrompt != "" || len(inv.MCPServers)+len(inv.AllowTools)+len(inv.DenyTools) > 0) {
+		return agent.Usagef("an additional system prompt, MCP servers and lists of tools cannot be added to a %s of your own; leave them out", homeEnv)
 	}
 	if hasVariable(string(agent.MCPConfig(inv.MCPServers))) {
 		return agent.Usagef("Gemini CLI would expand a $ in an MCP server; leave it out of its values")

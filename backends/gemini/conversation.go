@@ -20,6 +20,7 @@ func conversation() *registry.Session {
 				AppendSystemPrompt: true,
 				Access:             agent.Accesses(),
 				AllowCommands:      true,
+				DenyTools:          true,
 				AddDirs:            true,
 				Resume:             true,
 				Attachments:        agent.ImageTypes(), // next to a PDF it drops images

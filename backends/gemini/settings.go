@@ -100,7 +100,13 @@ func (s *settings) adapt(inv registry.Invocation) error {
 		err = s.all.set(inv.MaxTurns, "model", "maxSessionTurns")
 	}
 	if err == nil && inv.Access != agent.AccessFull {
-		err = s.excludePlanTools()
+		err = s.exclude(planTools)
+	}
+	if err == nil && len(inv.DenyTools) > 0 {
+		err = s.exclude(inv.DenyTools)
+	}
+	if err == nil && len(inv.AllowTools) > 0 {
+		err = s.only(inv)
 	}
 	for _, server := range inv.MCPServers {
 		if err == nil {
@@ -137,35 +143,13 @@ func serverSettings(s agent.MCPServer, trust bool) object {
 // have another. The default of ten takes four minutes without output.
 const maxAttempts = 3
 
-// planTools change the approval mode. In runs without a terminal 0.61.0 approves its
-// own plan and lets every tool call through.
-var planTools = []string{"enter_plan_mode", "exit_plan_mode"}
-
-// excludePlanTools removes the tools with which the model could leave its approval mode.
-func (s *settings) excludePlanTools() error {
-	value, err := s.all.get("tools", "exclude")
-	if err != nil {
-		return err
-	}
-	var excluded []string
-	if value != nil && json.Unmarshal(value, &excluded) != nil {
-		return errors.New("tools.exclude is not a list of names")
-	}
-	for _, name := range planTools {
-		if !slices.Contains(excluded, name) {
-			excluded = append(excluded, name)
-		}
-	}
-	return s.all.set(excluded, "tools", "exclude")
-}
-
 // distrust makes the folder untrusted for a session. Gemini CLI then reads no files of
 // the repository, including agents, and does not change its mode after a plan.
 func (s *settings) distrust() error {
 	if err := s.all.set(true, "security", "folderTrust", "enabled"); err != nil {
 		return err
 	}
-	return s.excludePlanTools()
+	return s.exclude(planTools)
 }
 
 // keyNeedsSelection reports whether the settings must select the login by key: with

@@ -8,6 +8,8 @@ import (
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/registry/described"
+	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // copilot describes GitHub Copilot CLI.
@@ -19,10 +21,10 @@ func copilot() registry.Runtime {
 		TokenEnv:    []string{"COPILOT_GITHUB_TOKEN", "COPILOT_PROVIDER_API_KEY", "COPILOT_PROVIDER_BEARER_TOKEN"},
 		Args: []described.Argument{
 			{"--output-format=json"}, {"--stream=off"}, {"--no-color"}, {"--no-auto-update"}, {"--no-ask-user"}, {"--no-remote"},
-			{"--disable-builtin-mcps"}, {"--no-custom-instructions"}, {"--model={model}"}, {"{effort}"}, {"--resume={resume}"}, {"{continue}"}, {"{access}"},
+			{"--disable-builtin-mcps"}, {"--no-custom-instructions"}, {"--model={model}"}, {"--available-tools={allow-tools}"}, {"--excluded-tools={deny-tools}"}, {"{effort}"}, {"--resume={resume}"}, {"{continue}"}, {"{access}"},
 		},
 		ACP: &described.ACP{Args: []described.Argument{
-			{"--acp"}, {"--no-auto-update"}, {"--no-remote"}, {"--disable-builtin-mcps"}, {"--no-custom-instructions"}, {"--model={model}"}, {"{effort}"}, {"{access}"},
+			{"--acp"}, {"--no-auto-update"}, {"--no-remote"}, {"--disable-builtin-mcps"}, {"--no-custom-instructions"}, {"--model={model}"}, {"--available-tools={allow-tools}"}, {"--excluded-tools={deny-tools}"}, {"{effort}"}, {"{access}"},
 		}},
 		// A run refuses what it would have to ask for.
 		Access: map[agent.Access]described.Setting{
@@ -41,6 +43,7 @@ func copilot() registry.Runtime {
 		Reads:    []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".github/instructions"},
 		Executed: []string{".github/copilot/settings.json", ".github/copilot/settings.local.json", ".github/hooks", ".github/extensions", ".mcp.json", ".vscode/mcp.json"},
 	})
+	rt.Session.Engine = withoutToolNotice(rt.Session.Engine)
 	rt.Session.Options.MCPServers = false // it does not offer their tools
 	rt.TestedVersion = "1.0.102"
 	rt.Provider = "github"
@@ -54,6 +57,18 @@ func copilot() registry.Runtime {
 	rt.QuietStderr = func(line []byte) bool { return bytes.HasPrefix(line, []byte("Package extraction took ")) }
 	attachBy(&rt, "--attachment=", agent.ImageTypes()...)
 	return rt
+}
+
+// withoutToolNotice leaves out the text with which a session begins that has a list of tools
+// (1.0.102).
+func withoutToolNotice(newEngine func(registry.Invocation) engine.Engine) func(registry.Invocation) engine.Engine {
+	return func(inv registry.Invocation) engine.Engine {
+		e := newEngine(inv)
+		if protocol, ok := e.(*acp.Engine); ok && len(inv.AllowTools)+len(inv.DenyTools) > 0 {
+			protocol.Notices = append(protocol.Notices, "Info: Disabled tools: ")
+		}
+		return e
+	}
 }
 
 // noSlash refuses a prompt that Copilot takes for one of its commands, and then check.

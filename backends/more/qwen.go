@@ -19,11 +19,11 @@ func qwen() registry.Runtime {
 		TokenEnv:    []string{"OPENAI_API_KEY", "DASHSCOPE_API_KEY"},
 		// Safe mode leaves out hooks, extensions, skills, MCP servers and context files.
 		Args: []described.Argument{
-			{"--safe-mode"}, {"--output-format=stream-json"}, {"--model={model}"}, {"--append-system-prompt={system-prompt}"}, {"--mcp-config={mcp-file}"},
+			{"--safe-mode"}, {"--output-format=stream-json"}, {"--model={model}"}, {"--append-system-prompt={system-prompt}"}, {"--mcp-config={mcp-file}"}, {"--exclude-tools={deny-tools}"},
 			{"--resume={resume}"}, {"{continue}"}, {"{access}"},
 		},
 		ACP: &described.ACP{
-			Args: []described.Argument{{"--acp"}, {"--safe-mode"}, {"--model={model}"}, {"--append-system-prompt={system-prompt}"}, {"--mcp-config={mcp-file}"}},
+			Args: []described.Argument{{"--acp"}, {"--safe-mode"}, {"--model={model}"}, {"--append-system-prompt={system-prompt}"}, {"--mcp-config={mcp-file}"}, {"--exclude-tools={deny-tools}"}},
 			// In mode auto-edit it edits files anywhere without an approval request.
 			Access: map[agent.Access]described.Setting{
 				agent.AccessRead:  {Mode: "plan"},

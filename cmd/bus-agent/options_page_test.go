@@ -73,11 +73,46 @@ ends the start with an error. The definition of a runtime has the placeholder
 
 `
 
+const toolsSection = `
+## Allowed and denied tools
+
+` + "`--allow-tool NAME`" + ` of ` + "`run`, `session start`, `chat` and `acp`" + `, or ` + "`AllowTools`" + ` in Go, limits the tools
+that the agent offers its model: it offers the named ones and no others.
+` + "`--deny-tool NAME`" + `, or ` + "`DenyTools`" + `, leaves the named ones out. Each can be repeated; a request
+has one of the two. ` + "`session resume`" + ` keeps them.
+
+The names are those that the model sees, as events show them, such as ` + "`Read`, `Bash`" + ` and
+` + "`mcp__notes__find`" + ` in Claude Code, ` + "`read_file`, `run_shell_command`" + ` and ` + "`mcp_notes_find`" + ` in
+Gemini CLI. They differ by CLI, so such a request has no fallback. Patterns are refused. A
+list permits nothing: a call still does only what the access lets it do, and an allowed tool
+that the access leaves out stays out.
+
+A CLI ignores a name that it does not know. bus-agent does not know the tools of a CLI
+before it starts, so a misspelled name after ` + "`--deny-tool`" + ` denies nothing. Leaving out a tool
+does not keep an agent from the same effect by another tool, such as a command that writes
+a file.
+
+With allowed tools, Claude Code gets no MCP servers, and a name that begins with ` + "`mcp__`" + ` is
+refused: it offers all tools of a server or none. Without ` + "`Bash`" + ` it offers ` + "`Glob` and `Grep`" + `.
+
+Gemini CLI takes allowed tools for runs only, because its list also permits the calls. With
+access write, bus-agent puts into it only tools of which the access permits every call;
+` + "`run_shell_command`" + ` is offered for the patterns of ` + "`--allow-command`" + `. MCP servers of your
+settings are left out. In a home that you name with ` + "`--env GEMINI_CLI_HOME=DIR`" + `, lists are
+refused.
+
+Qwen Code counts some names for a kind of tools: ` + "`read_file`" + ` for all that read, ` + "`edit`" + ` for all
+that edit. The definition of a runtime has the placeholders ` + "`{allow-tools}` and `{deny-tools}`" + `.
+
+`
+
 // The page docs/options.md shows what the descriptions of the runtimes have.
 func TestOptionsPageIsUpToDate(t *testing.T) {
 	t.Parallel()
 	page := optionsTitle + systemPromptSection + optionTable(func(o registry.Options) bool { return o.AppendSystemPrompt }) +
-		serversSection + optionTable(func(o registry.Options) bool { return o.MCPServers })
+		serversSection + optionTable(func(o registry.Options) bool { return o.MCPServers }) +
+		toolsSection + "Allowed tools:\n\n" + optionTable(func(o registry.Options) bool { return o.AllowTools }) +
+		"\nDenied tools:\n\n" + optionTable(func(o registry.Options) bool { return o.DenyTools })
 	checkPage(t, "options.md", page, "make compatibility")
 }
 

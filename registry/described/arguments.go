@@ -25,13 +25,15 @@ const (
 	holdHome        = "{home}"
 	holdSystem      = "{system-prompt}"
 	holdMCPFile     = "{mcp-file}"
+	holdAllowTools  = "{allow-tools}"
+	holdDenyTools   = "{deny-tools}"
 )
 
 // placeholders are those of the arguments of a run, ofSessions those of sessions, and
 // ofSettings those of settings, of which the last needs a home.
 var (
-	placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess, holdEffort, holdContinue, holdHome, holdSystem, holdMCPFile}
-	ofSessions   = []string{holdModel, holdWorkdir, holdAccess, holdEffort, holdHome, holdSystem, holdMCPFile}
+	placeholders = []string{holdModel, holdResume, holdWorkdir, holdIdleTimeout, holdPromptFile, holdPrompt, holdAccess, holdEffort, holdContinue, holdHome, holdSystem, holdMCPFile, holdAllowTools, holdDenyTools}
+	ofSessions   = []string{holdModel, holdWorkdir, holdAccess, holdEffort, holdHome, holdSystem, holdMCPFile, holdAllowTools, holdDenyTools}
 	ofSettings   = []string{holdWorkdir, holdHome}
 )
 
@@ -252,6 +254,10 @@ func (d *Definition) argv(inv *registry.Invocation) []string {
 			return d.mcpFile(inv)
 		case holdSystem:
 			return inv.AppendSystemPrompt
+		case holdAllowTools:
+			return strings.Join(inv.AllowTools, ",")
+		case holdDenyTools:
+			return strings.Join(inv.DenyTools, ",")
 		case holdPromptFile:
 			return promptFile
 		}

@@ -50,13 +50,16 @@ type Definition struct {
 	//	{home}         the absolute path of the home, with Home
 	//	{mcp-file}     the path of a file with the MCP servers, see agent.MCPConfig
 	//	{system-prompt} the text of Request.AppendSystemPrompt
+	//	{allow-tools}  the names of Request.AllowTools, separated by commas
+	//	{deny-tools}   those of Request.DenyTools
 	//
 	// An argument is left out if a run has no value for one of its placeholders. Any
 	// other lower-case word in braces is an error. All other text is passed on
 	// unchanged, and values are not expanded again. Without {model} the runtime does
 	// not support a model, without {resume} it does not resume runs, without
-	// {system-prompt} it takes no additional system prompt, and without {mcp-file} no MCP
-	// servers in runs. With
+	// {system-prompt} it takes no additional system prompt, without {mcp-file} no MCP
+	// servers in runs, and without {allow-tools} and {deny-tools} no such list; see
+	// registry.Options for what the CLI must do with it. With
 	// {idle-timeout} the CLI enforces that limit, without it bus-agent does.
 	//
 	// Further arguments of a request are added before the first element "--", or at

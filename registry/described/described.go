@@ -159,6 +159,8 @@ func (d *Definition) use(id string) (registry.Use, error) {
 			IdleTimeout: d.has(holdIdleTimeout),
 
 			MCPServers:         d.has(holdMCPFile) || d.session,
+			AllowTools:         d.has(holdAllowTools),
+			DenyTools:          d.has(holdDenyTools),
 			AppendSystemPrompt: d.has(holdSystem) || d.session && d.ACP.takesSystemPrompt(),
 		},
 		SlashCommands: d.SlashCommands,

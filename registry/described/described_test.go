@@ -192,7 +192,7 @@ func TestDescribeRefuses(t *testing.T) {
 		{minimal(`"output":"acp","args":["--resume={resume}"]`), "args[0]: unknown placeholder {resume}"},
 		{minimal(`"output":"acp","acp":{"args":["a"]},"args":["b"]`), "leave out args or acp.args"},
 		{minimal(`"output":"acp","args":["{access}{model}"],"access":{"read":["a"]}`), `args[0]: {access} must be a separate argument`},
-		{minimal(`"acp":{"args":["a","{prompt}"]}`), `acp.args[1]: unknown placeholder {prompt} (known here: {model}, {workdir}, {access}, {effort}, {home}, {system-prompt}, {mcp-file})`},
+		{minimal(`"acp":{"args":["a","{prompt}"]}`), `acp.args[1]: unknown placeholder {prompt} (known here: {model}, {workdir}, {access}, {effort}, {home}, {system-prompt}, {mcp-file}, {allow-tools}, {deny-tools})`},
 		{minimal(`"acp":{"args":["{access}"]}`), `acp.args: {access} needs "access"`},
 		{minimal(`"acp":{"access":{"read":["a"]}}`), `acp.args: "access" needs {access}`},
 		{minimal(`"acp":{"access":{"read":["{model}"]},"args":["{access}"]}`), `acp.access.read[0]: unknown placeholder {model}`},

@@ -3,6 +3,7 @@ package described
 import (
 	"encoding/json"
 	"slices"
+	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -101,6 +102,31 @@ func TestAdditionalSystemPromptOfADefinition(t *testing.T) {
 	}
 	if rt := described(t, `"acp":{"meta":{"mine":1}}`); rt.Run.Options.AppendSystemPrompt || rt.Session.Options.AppendSystemPrompt {
 		t.Error("a definition without the placeholder takes a system prompt")
+	}
+}
+
+func TestListsOfToolsOfADefinition(t *testing.T) {
+	t.Parallel()
+	rt := described(t, `"args":["--only={allow-tools}",["--without","{deny-tools}"]],"acp":{"args":["acp","--without={deny-tools}"]}`)
+	if o := rt.Run.Options; !o.AllowTools || !o.DenyTools {
+		t.Error("the placeholders of a run are not seen")
+	}
+	if o := rt.Session.Options; o.AllowTools || !o.DenyTools {
+		t.Error("the placeholder of sessions is not seen, or one that they lack is")
+	}
+	for want, inv := range map[string]registry.Invocation{
+		"":                        {},
+		"--only=read,mcp_a":       {AllowTools: []string{"read", "mcp_a"}},
+		"--without\x00edit,write": {DenyTools: []string{"edit", "write"}},
+	} {
+		command, err := rt.Run.Command(inv)
+		if err != nil || strings.Join(command.Args, "\x00") != want {
+			t.Errorf("the arguments are %q, want %q: %v", command.Args, want, err)
+		}
+	}
+	command, err := rt.Session.Command(registry.Invocation{DenyTools: []string{"edit"}})
+	if err != nil || !slices.Equal(command.Args, []string{"acp", "--without=edit"}) {
+		t.Errorf("the arguments of a session are %q: %v", command.Args, err)
 	}
 }
 

@@ -37,6 +37,8 @@ type Settings struct {
 	Verbosity           agent.Verbosity       `json:"verbosity,omitempty"`
 	AppendSystemPrompt  string                `json:"append_system_prompt,omitempty"`
 	MCPServers          []agent.MCPServer     `json:"mcp_servers,omitempty"`
+	AllowTools          []string              `json:"allow_tools,omitempty"`
+	DenyTools           []string              `json:"deny_tools,omitempty"`
 	UserConfig          agent.UserConfig      `json:"user_config,omitempty"`
 	Access              agent.Access          `json:"access"`
 	AllowCommands       []string              `json:"allow_commands,omitempty"`
@@ -87,7 +89,7 @@ func (r *RecordSettings) Recorder() agent.Recorder {
 func (s *Settings) request() agent.Request {
 	req := agent.Request{
 		Runtime: s.Runtime, Workdir: s.Workdir, Model: s.Model, ReasoningEffort: s.ReasoningEffort, Verbosity: s.Verbosity,
-		AppendSystemPrompt: s.AppendSystemPrompt, MCPServers: s.MCPServers,
+		AppendSystemPrompt: s.AppendSystemPrompt, MCPServers: s.MCPServers, AllowTools: s.AllowTools, DenyTools: s.DenyTools,
 		UserConfig: s.UserConfig, Access: s.Access, AllowCommands: s.AllowCommands, AddDirs: s.AddDirs, Args: s.Args,
 		TrustWorkspace: s.TrustWorkspace, RequireInstructions: s.RequireInstructions, Timeout: s.StartTimeout,
 	}

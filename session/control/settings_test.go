@@ -89,7 +89,7 @@ func TestStoredKeysOfSettings(t *testing.T) {
 	if err := errors.Join(json.Unmarshal(text, &all), json.Unmarshal(text, &stored)); err != nil {
 		t.Fatal(err)
 	}
-	want := strings.Fields("access account_dir add_dirs allow_commands append_system_prompt approval_timeout args bead effort hooks idle mcp_servers mode model policy record " +
+	want := strings.Fields("access account_dir add_dirs allow_commands allow_tools append_system_prompt approval_timeout args bead deny_tools effort hooks idle mcp_servers mode model policy record " +
 		"require_configured require_instructions runtime start_timeout trust_workspace turn_timeout user_config verbosity workdir")
 	if got := slices.Sorted(maps.Keys(all)); !slices.Equal(got, want) {
 		t.Errorf("settings are stored as %q, want %q", got, want)

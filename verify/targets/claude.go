@@ -27,6 +27,7 @@ func Claude() verify.Target {
 			return env
 		},
 		Keeps: []string{".claude", ".claude.json", ".claude.json.backup"},
+		Tools: []string{"Read", "Skill"},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("Write", map[string]string{"file_path": path, "content": "x"})
 		},

@@ -38,6 +38,7 @@ func Copilot() verify.Target {
 			"prompt-slash":   "it takes the prompt for one of its commands, so the run is refused",
 			"usage":          "its output has no tokens",
 		},
+		Tools: []string{"view", "glob"},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("create", map[string]string{"path": path, "file_text": "x"})
 		},

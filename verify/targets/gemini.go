@@ -21,6 +21,7 @@ func Gemini() verify.Target {
 				".gemini/settings.json": `{"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`,
 			}
 		},
+		Tools: []string{"read_file", "glob"},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("write_file", map[string]string{"file_path": path, "content": "x"})
 		},

@@ -36,6 +36,7 @@ func Qwen() verify.Target {
 			"usage":         "it does not report reasoning tokens",
 			"write-outside": "its tool edits files anywhere",
 		},
+		Tools: []string{"glob", "read_file"},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("write_file", map[string]string{"file_path": path, "content": "x"})
 		},

@@ -53,6 +53,8 @@ func (o *Options) AccessFlags(prog *cmdline.Program) []urfave.Flag {
 		cmdline.OneOf("access", "`ACCESS` of the agent: read (no changes), write (edit in the workdir), full (no limits) (default: write)", &o.Access, agent.Accesses()...),
 		prog.Dir("workdir", "run the agent in `DIR` (default: the current directory)", &o.Workdir),
 		prog.Dirs("add-dir", "let the agent work in `DIR` too", &o.AddDirs),
+		cmdline.Strings("allow-tool", "offer the model only the tools that are named this way, `NAME`", &o.AllowTools),
+		cmdline.Strings("deny-tool", "do not offer the model the tool `NAME`", &o.DenyTools),
 		cmdline.Strings("allow-command", "let the agent run commands that match `PATTERN` without confinement", &o.AllowCommands),
 		EnvFlag(&o.Env),
 		TrustFlag(&o.TrustWorkspace),

@@ -100,6 +100,7 @@ func (o *startOptions) settle(ctx context.Context, prog *cmdline.Program, args [
 	opts.Workdir, opts.Runtime, opts.Model, opts.Args = workdir, req.Runtime, req.Model, args
 	opts.ReasoningEffort, opts.Verbosity = req.ReasoningEffort, req.Verbosity
 	opts.UserConfig, opts.AppendSystemPrompt, opts.MCPServers = req.UserConfig, req.AppendSystemPrompt, req.MCPServers
+	opts.AllowTools, opts.DenyTools = req.AllowTools, req.DenyTools
 	opts.Access, opts.AllowCommands, opts.AddDirs = req.Access, req.AllowCommands, req.AddDirs
 	opts.TrustWorkspace, opts.RequireInstructions, opts.RequireConfigured = req.TrustWorkspace, req.RequireInstructions, o.RequireConfigured
 	opts.StartTimeout = cmp.Or(req.Timeout, startTime)
