@@ -16,11 +16,14 @@ INSPECTOR := $(CURDIR)/.cache/inspector
 ACP_SDK_VERSION := 2.4.0
 ACPX_VERSION := 0.19.1
 ACP_CLIENTS := $(CURDIR)/.cache/acp-clients
+CODEX_SDK_VERSION := 0.163.0
+CLAUDE_SDK_VERSION := 0.3.332
+SDKS := $(CURDIR)/.cache/sdks
 BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r grep -l '^func Benchmark' | xargs -r -n1 dirname | sort -u),$(error no benchmarks in the repository; run this in a git checkout))
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe acp-clients inspector fmt api canary verified compatibility release-tree release-test docs docs-test
+.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test docs docs-test
 
 all: build
 
@@ -119,6 +122,10 @@ inspector:
 acp-clients:
 	./scripts/install-agents.sh '$(ACP_CLIENTS)' @agentclientprotocol/sdk@$(ACP_SDK_VERSION) acpx@$(ACPX_VERSION)
 
+# The SDKs of vendors, for "make bench"; without the CLIs that they bring.
+sdks:
+	npm_config_omit=optional ./scripts/install-agents.sh '$(SDKS)' @openai/codex-sdk@$(CODEX_SDK_VERSION) @anthropic-ai/claude-agent-sdk@$(CLAUDE_SDK_VERSION)
+
 # Attacks by the repository, by the agent and by stale files of a killed run, on every
 # registered runtime, engine and kind of state, with stub agents and with the real CLIs:
 # the tests that have Attack or Hostile in their names.
@@ -162,15 +169,16 @@ soak-task:
 	cd bus-integration-task && ../scripts/gotest.sh -tags soak -count=1 -v -timeout 60m -run '^TestSoak$$' ./internal/soak \
 		-args -duration $(DURATION) -tasks $(TASKS) $(if $(SEED),-seed $(SEED))
 
-# Measure performance and compare with the limits. bench-page also updates
+# Measure performance and compare with the limits. bench-page also updates the tables of
 # docs/performance.md.
-BENCH := go run ./internal/bench -bus-agent bin/bus-agent -agents '$(AGENTS)' -acp-clients '$(ACP_CLIENTS)'
-bench: build build-mcp agents acp-clients
+BENCH := go run ./internal/bench -bus-agent bin/bus-agent -agents '$(AGENTS)' -acp-clients '$(ACP_CLIENTS)' -sdks '$(SDKS)'
+bench: build build-mcp agents acp-clients sdks
 	$(BENCH)
 	$(MAKE) bench-task
 
-bench-page: build build-mcp agents acp-clients
-	$(BENCH) -page docs/performance.md
+bench-page: build build-mcp agents acp-clients sdks
+	$(BENCH) -only start,spawn,held,many,throughput,long,sessions -page docs/performance.md
+	$(BENCH) -only through,clients,clis -table clients -page docs/performance.md
 	go -C internal/bench/json test -count=1 -run '^TestPage$$' -benchtime 0.2s -page $(CURDIR)/docs/performance.md .
 
 # Claims a second, and a restart with LOGGED tasks in the log; see
@@ -181,7 +189,7 @@ bench-task:
 	cd bus-integration-task && go test -tags soak -run '^$$' -bench Restart -benchtime 1x -timeout 60m ./internal/soak -args -logged $(LOGGED)
 
 # Run each benchmark once to check that it works, whatever its result. It installs nothing:
-# the lines with the real CLIs are measured if "make agents acp-clients" has run.
+# the lines with the real CLIs are measured if "make agents acp-clients sdks" has run.
 bench-once: build build-mcp
 	$(BENCH) -quick
 	@set -e; for d in $(BENCHMARKS); do echo "benchmarks of $$d"; go -C $$d test -run '^$$' -bench . -benchtime 1x . >/dev/null; done

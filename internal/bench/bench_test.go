@@ -44,7 +44,9 @@ func TestMedian(t *testing.T) {
 func TestTableReplacesThatOfThePage(t *testing.T) {
 	t.Parallel()
 	page := filepath.Join(t.TempDir(), "page.md")
-	if err := os.WriteFile(page, []byte("before\n"+pageBegin+"old\n"+pageEnd+"after\n"), 0o600); err != nil {
+	pageBegin, pageEnd := marks("some")
+	const others = "<!-- others: make bench-page -->\nkept\n<!-- end of others -->\n"
+	if err := os.WriteFile(page, []byte("before\n"+others+pageBegin+"old\n"+pageEnd+"after\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	table := &table{out: new(bytes.Buffer)}
@@ -52,14 +54,14 @@ func TestTableReplacesThatOfThePage(t *testing.T) {
 	table.add(row{work: "w", figure: "1", limit: "2", ratio: "0.5", target: "≥ 1"})
 	table.add(row{work: "x", figure: "1", target: "≥ 1", met: true})
 	table.add(row{work: "y", figure: "1", met: true})
-	if err := table.writePage(page); err != nil {
+	if err := table.writePage(page, "some"); err != nil {
 		t.Fatal(err)
 	}
 	got, err := os.ReadFile(page)
 	if err != nil {
 		t.Fatal(err)
 	}
-	want := "before\n" + pageBegin + "a machine.\n\n| work | figure | limit | compared | target | met |\n| --- | --- | --- | --- | --- | --- |\n" +
+	want := "before\n" + others + pageBegin + "a machine.\n\n| work | figure | limit | compared | target | met |\n| --- | --- | --- | --- | --- | --- |\n" +
 		"| w | 1 | 2 | 0.5 | ≥ 1 | no |\n| x | 1 |  |  | ≥ 1 | yes |\n| y | 1 |  |  |  |  |\n" + pageEnd + "after\n"
 	if diff := cmp.Diff(want, string(got)); diff != "" {
 		t.Error(diff)
@@ -67,7 +69,7 @@ func TestTableReplacesThatOfThePage(t *testing.T) {
 	if err := os.WriteFile(page, []byte("no markers\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if table.writePage(page) == nil {
+	if table.writePage(page, "some") == nil {
 		t.Error("a page without markers was written")
 	}
 }
@@ -98,7 +100,7 @@ func TestUnmarshalReadsEveryLine(t *testing.T) {
 
 func TestOnlyWhatIsNamedIsMeasured(t *testing.T) {
 	t.Parallel()
-	for only, want := range map[string]int{"": 9, "spawn": 1, "long,start": 2} {
+	for only, want := range map[string]int{"": 10, "spawn": 1, "long,start": 2} {
 		if measures, err := new(bench).measures(only); err != nil || len(measures) != want {
 			t.Errorf("%q: %d measures, %v; want %d", only, len(measures), err, want)
 		}
@@ -112,8 +114,11 @@ func TestOnlyWhatIsNamedIsMeasured(t *testing.T) {
 func TestMissingCLIsAreNamed(t *testing.T) {
 	t.Parallel()
 	var out bytes.Buffer
-	b := &bench{clis: t.TempDir(), acpClients: t.TempDir(), table: &table{out: &out}}
-	if err := b.clients(); err != nil || !bytes.Contains(out.Bytes(), []byte("not measured: make agents acp-clients")) {
-		t.Errorf("%v, %s", err, out.Bytes())
+	b := &bench{clis: t.TempDir(), acpClients: t.TempDir(), sdks: t.TempDir(), table: &table{out: &out}}
+	for name, measure := range map[string]func() error{"make agents acp-clients": b.clients, "make agents": b.runsOfCLIs} {
+		out.Reset()
+		if err := measure(); err != nil || !bytes.Contains(out.Bytes(), []byte("not measured: "+name)) {
+			t.Errorf("%v, %s", err, out.Bytes())
+		}
 	}
 }

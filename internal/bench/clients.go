@@ -127,7 +127,7 @@ func installed(folder string, files ...string) []string {
 func (b *bench) clients() error {
 	gemini, acpx := installed(b.clis, ".bin/gemini"), installed(b.acpClients, "acpx/dist/cli.js")
 	if gemini == nil || acpx == nil {
-		b.table.add(row{work: "Gemini CLI by acpx and by bus-agent", figure: "not measured: make agents acp-clients"})
+		b.table.add(row{work: "gemini by acpx and by bus-agent", figure: "not measured: make agents acp-clients"})
 		return nil
 	}
 	w, err := b.newWorld(targets.Gemini(), filepath.Dir(gemini[0]), filepath.Dir(gemini[1]))
@@ -140,7 +140,7 @@ func (b *bench) clients() error {
 	}
 	direct := gemini[0] + " --acp --model " + w.Model
 	through := b.binary + " acp --agent gemini --model " + w.Model
-	if err := b.onePrompt(w, gemini[0], acpxOf(direct), acpxOf(through)); err != nil {
+	if err := b.onePrompt(w, acpxOf(direct), acpxOf(through)); err != nil {
 		return err
 	}
 	if err := b.secondPrompt(w, acpxOf(direct)); err != nil {
@@ -150,9 +150,8 @@ func (b *bench) clients() error {
 }
 
 // onePrompt compares single prompts.
-func (b *bench) onePrompt(w *world, gemini string, acpx, acpxThrough []string) error {
+func (b *bench) onePrompt(w *world, acpx, acpxThrough []string) error {
 	costs, err := inTurn(b.cliRounds, 1,
-		timed(w.command(spoken, gemini, "--skip-trust", "--model", w.Model, "-p", prompt)),
 		timed(w.command(spoken, append(slices.Clone(acpx), "exec", prompt)...)),
 		timed(w.command(spoken, b.binary, "run", "--agent", "gemini", "--model", w.Model, prompt)),
 		timed(w.command(spoken, append(slices.Clone(acpxThrough), "exec", prompt)...)),
@@ -160,10 +159,8 @@ func (b *bench) onePrompt(w *world, gemini string, acpx, acpxThrough []string) e
 	if err != nil {
 		return err
 	}
-	for i, what := range []string{"acpx exec", "bus-agent run", "acpx exec with bus-agent acp"} {
-		b.addTimes("one prompt to Gemini CLI by "+what, "gemini -p", costs[0], costs[i+1], 0)
-	}
-	b.addTimes("one prompt to Gemini CLI by bus-agent run", "acpx exec", costs[1], costs[2], 1)
+	b.addTimes("one prompt to gemini by bus-agent run", "acpx exec", costs[0], costs[1], 1)
+	b.addTimes("one prompt to gemini by acpx exec and bus-agent acp", "acpx exec", costs[0], costs[2], 0)
 	return nil
 }
 
@@ -192,7 +189,7 @@ func (b *bench) secondPrompt(w *world, acpx []string) error {
 	if err != nil {
 		return err
 	}
-	b.addTimes("second prompt to Gemini CLI by bus-agent session send", "acpx prompt", costs[0], costs[1], 1)
+	b.addTimes("second prompt to gemini by bus-agent session send", "acpx prompt", costs[0], costs[1], 1)
 	return nil
 }
 
@@ -223,7 +220,7 @@ func (b *bench) turnsOf(w *world, direct, through string) error {
 	if err != nil {
 		return err
 	}
-	b.addMore(fmt.Sprintf("a turn of Gemini CLI through bus-agent acp, %d times", rounds), "gemini --acp", costs[0], costs[1], maxTurn)
+	b.addMore(fmt.Sprintf("a turn of gemini through bus-agent acp, %d times", rounds), "gemini --acp", costs[0], costs[1], maxTurn)
 	b.addMemory("bus-agent acp", wires[1])
 	return nil
 }

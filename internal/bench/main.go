@@ -32,18 +32,20 @@ func main() {
 		return
 	}
 	quick := flag.Bool("quick", false, "measure less of everything: shows that it can be measured")
-	only := flag.String("only", "", "measure only these of start, spawn, held, many, throughput, long, sessions, through, clients, separated by commas")
+	only := flag.String("only", "", "measure only these of start, spawn, held, many, throughput, long, sessions, through, clients, clis, separated by commas")
 	markdown := flag.Bool("markdown", false, "print the table as Markdown")
 	page := flag.String("page", "", "also put the table into this Markdown file, between its markers")
+	name := flag.String("table", "figures", "the name in the markers")
 	b := &bench{plan: thorough}
 	flag.StringVar(&b.binary, "bus-agent", "bin/bus-agent", "the binary to measure; bus-agent-mcp is next to it")
 	flag.StringVar(&b.clis, "agents", ".cache/agents", "where npm has installed the CLIs")
 	flag.StringVar(&b.acpClients, "acp-clients", ".cache/acp-clients", "where npm has installed acpx")
+	flag.StringVar(&b.sdks, "sdks", ".cache/sdks", "where npm has installed the SDKs of vendors")
 	flag.Parse()
 	if *quick {
 		b.plan = quickly
 	}
-	if err := b.run(*only, *markdown, *page); err != nil {
+	if err := b.run(*only, *markdown, *page, *name); err != nil {
 		fmt.Fprintln(os.Stderr, "bench:", err)
 		os.Exit(1)
 	}
@@ -74,10 +76,11 @@ type bench struct {
 	binary     string // bus-agent
 	clis       string // where npm has installed the CLIs
 	acpClients string // and acpx
+	sdks       string // and the SDKs of vendors
 	table      *table
 }
 
-func (b *bench) run(only string, markdown bool, page string) (err error) {
+func (b *bench) run(only string, markdown bool, page, name string) (err error) {
 	if b.binary, err = filepath.Abs(b.binary); err != nil {
 		return err
 	}
@@ -109,7 +112,7 @@ func (b *bench) run(only string, markdown bool, page string) (err error) {
 	if err != nil {
 		return err
 	}
-	return b.all(measures, os.Stdout, markdown, page)
+	return b.all(measures, os.Stdout, markdown, page, name)
 }
 
 // removeWhenStopped removes dir, which can hold more than a gigabyte, when a
@@ -132,7 +135,7 @@ func (b *bench) measures(only string) ([]func() error, error) {
 		name string
 		f    func() error
 	}{
-		{"start", b.startUp}, {"spawn", b.spawn}, {"held", b.heldOutput}, {"many", b.manyAgents}, {"throughput", b.throughput}, {"long", b.long}, {"sessions", b.sessions}, {"through", b.through}, {"clients", b.clients},
+		{"start", b.startUp}, {"spawn", b.spawn}, {"held", b.heldOutput}, {"many", b.manyAgents}, {"throughput", b.throughput}, {"long", b.long}, {"sessions", b.sessions}, {"through", b.through}, {"clients", b.clients}, {"clis", b.runsOfCLIs},
 	} {
 		named := slices.Contains(names, m.name)
 		if named || only == "" {
@@ -149,11 +152,11 @@ func (b *bench) measures(only string) ([]func() error, error) {
 }
 
 // all measures row after row.
-func (b *bench) all(measures []func() error, out io.Writer, markdown bool, page string) error {
+func (b *bench) all(measures []func() error, out io.Writer, markdown bool, page, name string) error {
 	begun := time.Now()
 	b.table = &table{out: out, markdown: markdown}
-	b.table.head(fmt.Sprintf("%s, %s/%s, %d processors%s; median of %d, of starts %d; what is compared is measured in turn",
-		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load(), b.rounds, b.starts))
+	b.table.head(fmt.Sprintf("%s, %s/%s, %d processors%s; median of %d, of starts %d, of CLIs %d; what is compared is measured in turn",
+		runtime.Version(), runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), load(), b.rounds, b.starts, b.cliRounds))
 	for _, measure := range measures {
 		if err := measure(); err != nil {
 			return err
@@ -165,7 +168,7 @@ func (b *bench) all(measures []func() error, out io.Writer, markdown bool, page 
 	if page == "" {
 		return nil
 	}
-	return b.table.writePage(page)
+	return b.table.writePage(page, name)
 }
 
 // corpusFile makes a corpus in a file.

@@ -54,24 +54,24 @@ func (t *table) add(r row) {
 	fmt.Fprintf(t.out, "%-74s %-44s %-40s %-18s %-30s %s\n", r.work, r.figure, r.limit, r.ratio, r.target, met)
 }
 
-// The lines of a page around the table.
-const (
-	pageBegin = "<!-- figures: make bench-page -->\n"
-	pageEnd   = "<!-- end of figures -->\n"
-)
+// marks returns the lines of a page around the table called name.
+func marks(name string) (begin, end string) {
+	return "<!-- " + name + ": make bench-page -->\n", "<!-- end of " + name + " -->\n"
+}
 
-// writePage puts the table into a page, in place of the previous one.
-func (t *table) writePage(path string) error {
+// writePage puts the table into a page, in place of the previous one called name.
+func (t *table) writePage(path, name string) error {
 	page, err := os.ReadFile(path)
 	if err != nil {
 		return err
 	}
-	before, rest, ok := strings.Cut(string(page), pageBegin)
-	_, after, end := strings.Cut(rest, pageEnd)
-	if !ok || !end {
-		return fmt.Errorf("%s has no lines %q and %q", path, strings.TrimSpace(pageBegin), strings.TrimSpace(pageEnd))
+	begin, end := marks(name)
+	before, rest, ok := strings.Cut(string(page), begin)
+	_, after, ended := strings.Cut(rest, end)
+	if !ok || !ended {
+		return fmt.Errorf("%s has no lines %q and %q", path, strings.TrimSpace(begin), strings.TrimSpace(end))
 	}
-	return os.WriteFile(path, []byte(before+pageBegin+t.page.String()+pageEnd+after), 0o644)
+	return os.WriteFile(path, []byte(before+begin+t.page.String()+end+after), 0o644)
 }
 
 func milliseconds(d time.Duration) string { return fmt.Sprintf("%.3f ms", ms(d)) }
