@@ -26,13 +26,22 @@ var agentLimit = sync.OnceValues(func() (limit unix.Rlimit, ok bool) {
 	}
 	room, total := systemRoom()
 	used := uint64(0)
-	if room < limit.Cur || limit.Cur-min(total, limit.Cur) < 4*reserve {
+	if mustCount(limit.Cur, room, total) {
 		used = ownTasks() // which reads every process
 	}
 	limit.Cur, ok = lessReserve(limit.Cur, used, room)
 	limit.Max = limit.Cur // it could raise it otherwise
 	return limit, ok
 })
+
+// mustCount reports whether the limit of an agent depends on how many of all processes and
+// threads, total, are of the user. Without them, the limit by the room is lower. That
+// makes no difference to an agent where they are few: it still gets three quarters of the
+// room.
+func mustCount(limit, room, total uint64) bool {
+	few := total < room/4 && room/4-total >= reserve
+	return room < limit && !few || limit-min(total, limit) < 4*reserve
+}
 
 // lessReserve returns the limit of an agent whose user has a limit, a number of
 // processes and threads, and room for that many more by the limits of the system. An

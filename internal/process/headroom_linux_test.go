@@ -146,6 +146,28 @@ func TestLimitOfAgents(t *testing.T) {
 			t.Errorf("%s: %d, %v; want %d", name, got, ok, test.want)
 		}
 	}
+	for name, test := range map[string]struct {
+		limit, room, total uint64
+		want               bool
+	}{
+		"far from both":       {60_000, 30_000, 500, false},
+		"no room known":       {60_000, none, 500, false},
+		"no limit":            {unix.RLIM_INFINITY, 30_000, 500, false},
+		"the last that fits":  {60_000, 10_000, 2_500 - reserve, false},
+		"many in the system":  {60_000, 10_000, 2_501 - reserve, true},
+		"little room":         {60_000, 400, 99, true},
+		"no room":             {60_000, 0, 500, true},
+		"a limit that is low": {600, none, 500, true},
+		"total not known":     {60_000, none, none, true},
+	} {
+		got := mustCount(test.limit, test.room, test.total)
+		if got != test.want {
+			t.Errorf("%s: counted: %v", name, got)
+		}
+		if limit, _ := lessReserve(test.limit, 0, test.room); !got && test.room != none && limit-test.total < test.room/4*3 {
+			t.Errorf("%s: an agent gets %d of %d", name, limit-test.total, test.room)
+		}
+	}
 	if n := ownTasks(); n < 2 {
 		t.Errorf("this user has %d processes and threads", n)
 	}
