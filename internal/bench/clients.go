@@ -11,6 +11,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -70,6 +71,7 @@ func (b *bench) newWorld(t verify.Target, path ...string) (*world, error) {
 	w.env = append([]string{
 		"PATH=" + strings.Join(path, string(filepath.ListSeparator)), "HOME=" + filepath.Join(root, "home"),
 		"TMPDIR=" + filepath.Join(root, "tmp"), "LC_ALL=C.UTF-8",
+		"ACPX_GEMINI_ACP_STARTUP_TIMEOUT_MS=" + strconv.FormatInt(patience.Milliseconds(), 10),
 	}, t.Env(model)...)
 	if t.Args != nil {
 		w.args = t.Args(model)

@@ -12,8 +12,10 @@ import (
 	"time"
 )
 
-// What a client may pay that goes through bus-agent.
+// What a run of the command may cost, and what a client may pay that goes through
+// bus-agent.
 const (
+	maxRun    = 5 * time.Millisecond
 	maxTurn   = 10 * time.Millisecond
 	maxMemory = 10e6
 )
@@ -22,7 +24,7 @@ const (
 const stubDefinition = `{"name":"Stub","executables":["stub"],"install_url":"https://example.invalid","output":"text",
 "args":["{access}"],"access":{"read":[],"write":[],"full":[]},"acp":{"args":["talk"]}}`
 
-// through measures what a client pays that goes through bus-agent to an agent: by the
+// through measures what a run by the command costs, and what a client pays that goes through bus-agent to an agent: by the
 // Agent Client Protocol, and by the Model Context Protocol. The agent is the stub, so that
 // a difference of microseconds shows.
 func (b *bench) through() error {
@@ -35,6 +37,14 @@ func (b *bench) through() error {
 	define.Env, define.Dir, define.Stdin = env, b.work, strings.NewReader(stubDefinition)
 	if out, err := define.CombinedOutput(); err != nil {
 		return fmt.Errorf("defining the stub: %w: %s", err, out)
+	}
+	run := func() error {
+		c := exec.Command(b.binary, "run", "--agent", "stub", prompt)
+		c.Env, c.Dir = env, b.work
+		return c.Run()
+	}
+	if err := b.compareTurns("bus-agent run of the stub", "os/exec of the stub", b.rawStub, run, maxRun); err != nil {
+		return err
 	}
 	direct, err := dial(b.work, env, filepath.Join(b.dir, "stub"), talking)
 	if err != nil {
@@ -65,7 +75,7 @@ func (b *bench) throughACP(env []string, turn func() error) error {
 	if err != nil {
 		return err
 	}
-	if err := b.compareTurns("a turn through bus-agent acp", "the stub itself", turn, through); err != nil {
+	if err := b.compareTurns("a turn through bus-agent acp", "the stub itself", turn, through, maxTurn); err != nil {
 		return err
 	}
 	b.addMemory("bus-agent acp", w)
@@ -100,12 +110,12 @@ func (b *bench) throughMCP(env []string, turn func() error) error {
 			err = fmt.Errorf("the stub said %q", got.Text)
 		}
 		return err
-	}); err != nil {
+	}, maxTurn); err != nil {
 		return err
 	}
 	if err := b.compareTurns("run_agent through bus-agent mcp", "os/exec of the stub", b.rawStub, func() error {
 		return w.tool("run_agent", map[string]any{"runtime": "stub", "prompt": prompt}, &got)
-	}); err != nil {
+	}, maxTurn); err != nil {
 		return err
 	}
 	b.addMemory("bus-agent mcp", w)
@@ -113,12 +123,12 @@ func (b *bench) throughMCP(env []string, turn func() error) error {
 }
 
 // compareTurns compares two ways to do a turn.
-func (b *bench) compareTurns(work, other string, itself func() error, through func() error) error {
+func (b *bench) compareTurns(work, other string, itself, through func() error, most time.Duration) error {
 	costs, err := inTurn(b.starts, warmUpStarts, timed(itself), timed(through))
 	if err != nil {
 		return err
 	}
-	b.addMore(fmt.Sprintf("%s, %d times", work, b.starts), other, costs[0], costs[1], maxTurn)
+	b.addMore(fmt.Sprintf("%s, %d times", work, b.starts), other, costs[0], costs[1], most)
 	return nil
 }
 
