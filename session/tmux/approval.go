@@ -7,6 +7,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -105,7 +106,7 @@ func sameRequest(a, b screen) bool {
 	return a.history == b.history && slices.EqualFunc(a.lines, b.lines, func(x, y string) bool { return x == y || steady(x) == steady(y) })
 }
 
-var duration = regexp.MustCompile(`\b(\d+(\.\d+)?(ms|s|m|h) ?)+\b`)
+var duration = sync.OnceValue(func() *regexp.Regexp { return regexp.MustCompile(`\b(\d+(\.\d+)?(ms|s|m|h) ?)+\b`) })
 
 // steady returns a line without what CLIs animate: in a line that begins with a
 // symbol, the symbol and durations. CLIs indent the text of a request, so that an
@@ -116,7 +117,7 @@ func steady(line string) string {
 	if frame || !unicode.Is(unicode.So, first) && !strings.ContainsRune("·•*", first) {
 		return line
 	}
-	return "\x00" + duration.ReplaceAllString(line[size:], "")
+	return "\x00" + duration().ReplaceAllString(line[size:], "")
 }
 
 // Answer presses the keys that answer a request, if that is still what the screen

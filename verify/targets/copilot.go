@@ -2,15 +2,18 @@ package targets
 
 import (
 	"regexp"
+	"sync"
 
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/verify"
 )
 
 // copilotTime is the time that precedes each prompt.
-var copilotTime = regexp.MustCompile(`^<current_datetime>[^<]*</current_datetime>\n\n`)
+var copilotTime = sync.OnceValue(func() *regexp.Regexp {
+	return regexp.MustCompile(`^<current_datetime>[^<]*</current_datetime>\n\n`)
+})
 
-func afterTime(message string) string { return copilotTime.ReplaceAllLiteralString(message, "") }
+func afterTime(message string) string { return copilotTime().ReplaceAllLiteralString(message, "") }
 
 // Copilot returns the target of GitHub Copilot CLI, tested with 1.0.102.
 func Copilot() verify.Target {
