@@ -23,7 +23,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test docs docs-test
+.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium packaging axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test release-snapshot docs docs-test
 
 all: build
 
@@ -79,8 +79,19 @@ release-tree:
 	mkdir -p dist
 	go -C internal/release run . -root '$(CURDIR)' -version '$(VERSION)' -out '$(CURDIR)/dist/$(VERSION)'
 
-# Install all programs, and build what users write, from the modules of such a tree.
-release-test:
+# Make what users download of VERSION, for all platforms, in dist/snapshot/artifacts, and
+# test it. The second time everything is built with an empty cache, to compare the bytes.
+release-snapshot: VERSION := v0.0.0-g$(shell git rev-parse --short HEAD)
+release-snapshot: packaging
+	mkdir -p dist
+	rm -rf dist/snapshot
+	go -C internal/release run . -artifacts -root '$(CURDIR)' -version '$(VERSION)' -out '$(CURDIR)/dist/snapshot'
+	cd internal/release && ../../scripts/gotest.sh -tags release -count=1 -timeout 60m -run '^TestArtifacts$$' . \
+		-args -snapshot '$(CURDIR)/dist/snapshot' -version '$(VERSION)'
+
+# Install all programs, and build what users write, from the modules of such a tree. Make
+# and test what users download, for this platform.
+release-test: packaging
 	cd internal/release && ../../scripts/gotest.sh -tags release -count=1 -timeout 30m ./...
 
 # Make the documentation site in dist/docs, and check its links.
@@ -109,6 +120,10 @@ tmux:
 
 chromium:
 	./scripts/install-chromium.sh
+
+# rpm and ruby, in tests of releases only.
+packaging:
+	./scripts/install-packaging.sh
 
 # axe-core checks the accessibility of pages, in tests only.
 axe:

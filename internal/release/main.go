@@ -1,5 +1,5 @@
 // Release makes the tree that is tagged as a release of the modules of this repository,
-// and a module proxy that serves them.
+// a module proxy that serves them, and with -artifacts what users download.
 //
 // In the repository the modules need each other by replace lines, which
 // "go install …@version" refuses. The tree has none: its modules require each other at
@@ -21,11 +21,16 @@ func main() {
 	flag.StringVar(&r.version, "version", "", "the version of the modules, such as v1.2.3")
 	flag.StringVar(&r.preferences, "preferences", "", "the version of bus-preferences (default: that of -version)")
 	flag.StringVar(&r.out, "out", "", "the folder to make, with the folders tree and proxy")
+	artifacts := flag.Bool("artifacts", false, "make the folder artifacts too, with what users download")
 	flag.Parse()
 	r.preferences = cmp.Or(r.preferences, r.version)
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt)
 	defer stop()
-	if err := r.make(ctx); err != nil {
+	err := r.make(ctx)
+	if err == nil && *artifacts {
+		err = r.makeArtifacts(ctx, platforms)
+	}
+	if err != nil {
 		fmt.Fprintln(os.Stderr, "release:", err)
 		os.Exit(1)
 	}

@@ -22,7 +22,7 @@ var menu = []group{
 		{"README.md", "Overview"}, {"docs/recipes.md", "Recipes"}, {"docs/cli.md", "Command line"}, {"CHANGELOG.md", "Changelog"},
 	}},
 	{Name: "Use", entries: []entry{
-		{"docs/selection.md", "Runtimes and settings"}, {"docs/options.md", "Options"}, {"docs/instructions.md", "Project instructions"},
+		{"docs/installing.md", "Installing"}, {"docs/selection.md", "Runtimes and settings"}, {"docs/options.md", "Options"}, {"docs/instructions.md", "Project instructions"},
 		{"docs/attachments.md", "Attachments"}, {"docs/structured-output.md", "Structured output"}, {"docs/sessions.md", "Sessions"},
 		{"docs/runs.md", "Run records"}, {"docs/events.md", "Events"}, {"docs/security.md", "Security"},
 		{"docs/stability.md", "Stability"},

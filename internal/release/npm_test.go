@@ -1,0 +1,196 @@
+//go:build release
+
+package main
+
+import (
+	"bufio"
+	"crypto/sha512"
+	"encoding/base64"
+	"encoding/json"
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"os/signal"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+const fakeProgram = "BUS_AGENT_TEST_FAKE"
+
+func TestMain(m *testing.M) {
+	if os.Getenv(fakeProgram) == "" {
+		os.Exit(m.Run())
+	}
+	switch os.Args[1] {
+	case "echo": // the arguments and standard input
+		fmt.Println(strings.Join(os.Args[1:], "|"))
+		io.Copy(os.Stdout, os.Stdin)
+		fmt.Fprint(os.Stderr, "error")
+		os.Exit(7)
+	case "catch": // a signal
+		caught := make(chan os.Signal, 1)
+		signal.Notify(caught, syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT)
+		fmt.Println("ready")
+		fmt.Println(<-caught)
+		os.Exit(5)
+	default: // end by a signal
+		signal.Reset()
+		fmt.Println("ready")
+		io.Copy(io.Discard, os.Stdin)
+		select {}
+	}
+}
+
+// launched returns a command that starts the test binary as the launcher of npm starts
+// the program of the platform.
+func launched(t *testing.T, args ...string) *exec.Cmd {
+	t.Helper()
+	dir := t.TempDir()
+	program := filepath.Join(dir, "node_modules", npmName(here), "bin", "bus-agent")
+	if err := os.MkdirAll(filepath.Dir(program), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	test, err := os.Executable()
+	if err != nil {
+		t.Fatal(err)
+	}
+	start := []byte("require('./launch.js')('bus-agent');\n")
+	for _, err := range []error{
+		os.Symlink(test, program),
+		os.WriteFile(filepath.Join(dir, "launch.js"), launcher, 0o644),
+		os.WriteFile(filepath.Join(dir, "start.js"), start, 0o644),
+	} {
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	c := exec.CommandContext(t.Context(), "node", append([]string{"start.js"}, args...)...)
+	c.Dir, c.Env = dir, append(os.Environ(), fakeProgram+"=1")
+	return c
+}
+
+func TestLauncherPassesArgumentsStreamsAndExitCode(t *testing.T) {
+	t.Parallel()
+	c := launched(t, "echo", "two words", "", "--flag=*")
+	var stderr strings.Builder
+	c.Stdin, c.Stderr = strings.NewReader("input"), &stderr
+	out, err := c.Output()
+	if string(out) != "echo|two words||--flag=*\ninput" || stderr.String() != "error" || c.ProcessState.ExitCode() != 7 {
+		t.Errorf("output %q, errors %q, %v", out, stderr.String(), err)
+	}
+}
+
+func TestLauncherPassesSignals(t *testing.T) {
+	t.Parallel()
+	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+		for _, mode := range []string{"catch", "end"} {
+			if mode == "end" && sig == syscall.SIGQUIT {
+				continue // Go catches it
+			}
+			t.Run(mode+" "+sig.String(), func(t *testing.T) {
+				t.Parallel()
+				c := launched(t, mode)
+				stdin, err := c.StdinPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				defer stdin.Close()
+				stdout, err := c.StdoutPipe()
+				if err != nil {
+					t.Fatal(err)
+				}
+				if err := c.Start(); err != nil {
+					t.Fatal(err)
+				}
+				out := bufio.NewReader(stdout)
+				if line, err := out.ReadString('\n'); line != "ready\n" {
+					t.Fatalf("%q, %v", line, err)
+				}
+				if err := c.Process.Signal(sig); err != nil {
+					t.Fatal(err)
+				}
+				rest, _ := io.ReadAll(out) // until both processes have ended
+				_ = c.Wait()
+				status := c.ProcessState.Sys().(syscall.WaitStatus)
+				if mode == "catch" && (string(rest) != sig.String()+"\n" || status.ExitStatus() != 5) {
+					t.Errorf("the program prints %q; %v", rest, c.ProcessState)
+				}
+				if mode == "end" && (!status.Signaled() || status.Signal() != sig) {
+					t.Errorf("the launcher: %v", c.ProcessState)
+				}
+			})
+		}
+	}
+}
+
+func TestLauncherNamesTheMissingPackage(t *testing.T) {
+	t.Parallel()
+	c := launched(t, "echo")
+	if err := os.RemoveAll(filepath.Join(c.Dir, "node_modules")); err != nil {
+		t.Fatal(err)
+	}
+	out, _ := c.CombinedOutput()
+	if want := "package " + npmName(here) + " is not installed"; !strings.Contains(string(out), want) || c.ProcessState.ExitCode() != 1 {
+		t.Errorf("%v, %s", c.ProcessState, out)
+	}
+}
+
+// checkNPM installs bus-agent with npx from a registry that serves the packed files.
+func checkNPM(t *testing.T, a artifacts) {
+	registry := httptest.NewServer(serveNPM(t, a.dir))
+	defer registry.Close()
+	dir, home := t.TempDir(), t.TempDir()
+	environ := []string{
+		"HOME=" + home, "npm_config_registry=" + registry.URL, "npm_config_cache=" + filepath.Join(home, "cache"),
+		"npm_config_userconfig=" + filepath.Join(home, "npmrc"), "npm_config_globalconfig=" + filepath.Join(home, "global"),
+		"npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false",
+	}
+	for _, program := range []string{"bus-agent", "bus-agent-mcp"} {
+		out := command(t, t.TempDir(), environ, "npx", "--yes", "--package=bus-agent", program, "--version")
+		if !strings.Contains(out, a.version) {
+			t.Errorf("npx %s --version prints %q", program, out)
+		}
+	}
+	command(t, dir, environ, "npm", "install", "bus-agent")
+	if found, err := filepath.Glob(filepath.Join(dir, "node_modules", "@busdk", "*")); err != nil || len(found) != 1 || filepath.Base(found[0]) != strings.TrimPrefix(npmName(here), "@busdk/") {
+		t.Errorf("npm installs the programs %q, %v", found, err)
+	}
+	checkAnswer(t, filepath.Join(dir, "node_modules", ".bin", "bus-agent"))
+}
+
+// serveNPM returns a registry of npm with the packages in a folder.
+func serveNPM(t *testing.T, dir string) http.Handler {
+	t.Helper()
+	packages := http.NewServeMux()
+	packages.Handle("GET /files/", http.StripPrefix("/files/", http.FileServer(http.Dir(dir))))
+	for _, name := range list(t, dir) {
+		if !strings.HasSuffix(name, ".tgz") {
+			continue
+		}
+		data, err := os.ReadFile(filepath.Join(dir, name))
+		if err != nil {
+			t.Fatal(err)
+		}
+		var m map[string]any
+		text := command(t, dir, nil, "tar", "-xzOf", name, "package/package.json")
+		if err := json.Unmarshal([]byte(text), &m); err != nil {
+			t.Fatal(err)
+		}
+		version, sum := m["version"].(string), sha512.Sum512(data)
+		packages.HandleFunc("GET /"+strings.ReplaceAll(m["name"].(string), "/", "%2f"), func(w http.ResponseWriter, r *http.Request) {
+			m["dist"] = map[string]string{
+				"tarball":   "http://" + r.Host + "/files/" + name,
+				"integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
+			}
+			json.NewEncoder(w).Encode(map[string]any{
+				"name": m["name"], "dist-tags": map[string]string{"latest": version}, "versions": map[string]any{version: m},
+			})
+		})
+	}
+	return packages
+}
