@@ -58,14 +58,25 @@ func table(w util.BufWriter, _ []byte, _ ast.Node, entering bool) (ast.WalkStatu
 	return ast.WalkContinue, err
 }
 
-// cell makes an empty cell of the header a plain one, because it names no column.
-func cell(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
+// longestName is how many bytes of a name or date in a cell are kept in one line.
+const longestName = 24
+
+// cell makes an empty cell of the header a plain one, because it names no column, and keeps
+// names and dates from being broken at their hyphens.
+func cell(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
 	name, attributes := "td", ""
 	if n.Parent().Kind() == extension.KindTableHeader && n.HasChildren() {
 		name, attributes = "th", ` scope="col"`
 	}
+	var classes []string
 	if c := n.(*extension.TableCell); c.Alignment != extension.AlignNone {
-		attributes += fmt.Sprintf(` class="%s"`, strings.ToLower(c.Alignment.String()))
+		classes = append(classes, c.Alignment.String())
+	}
+	if text := (&page{markdown: source}).textOf(n); strings.Contains(text, "-") && !strings.Contains(text, " ") && len(text) <= longestName {
+		classes = append(classes, "name")
+	}
+	if len(classes) > 0 {
+		attributes += fmt.Sprintf(` class="%s"`, strings.Join(classes, " "))
 	}
 	var err error
 	if entering {

@@ -156,18 +156,19 @@ func TestMenuListsPagesThatExist(t *testing.T) {
 func TestMarkdownBecomesHTML(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct{ text, want string }{
-		"heading":        {"## The `run` & \"more\"", `<h2 id="the-run--more">The <code>run</code> &amp; &quot;more&quot; <a class="anchor" href="#the-run--more" aria-label="Link to The run &amp; &#34;more&#34;">#</a></h2>`},
-		"same headings":  {"## A\n## A", `<h2 id="a-2">`},
-		"page":           {"[x](sub/c.md#part)", `<a href="sub/c.html#part">x</a>`},
-		"readme":         {"[x](../README.md)", `<a href="../index.html">x</a>`},
-		"own anchor":     {"[x](#a)", `<a href="#a">x</a>`},
-		"file":           {"[x](x.json)", `<a href="x.json">x</a>`},
-		"image":          {"![x](sub/x.png)", `<img src="sub/x.png" alt="x">`},
-		"code elsewhere": {"[x](../main.go)", `<a href="https://github.com/busdk/bus-agent/blob/main/main.go">x</a>`},
-		"folder":         {"[x](sub)", `<a href="https://github.com/busdk/bus-agent/tree/main/docs/sub">x</a>`},
-		"far":            {"[x](https://example.com/?a=1&b=2#c)", `<a href="https://example.com/?a=1&amp;b=2#c">x</a>`},
-		"code":           {"```html\n<b>&amp;</b>\n```", "<pre tabindex=\"0\"><code>&lt;b&gt;&amp;amp;&lt;/b&gt;\n</code></pre>"},
-		"table":          {"| a | |\n|--:|---|\n| 1 | 2 |", "<div class=\"scroll\" role=\"group\" aria-label=\"Table\" tabindex=\"0\"><table>\n<thead>\n<tr>\n<th scope=\"col\" class=\"right\">a</th>\n<td></td>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td class=\"right\">1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table></div>"},
+		"heading":         {"## The `run` & \"more\"", `<h2 id="the-run--more">The <code>run</code> &amp; &quot;more&quot; <a class="anchor" href="#the-run--more" aria-label="Link to The run &amp; &#34;more&#34;">#</a></h2>`},
+		"same headings":   {"## A\n## A", `<h2 id="a-2">`},
+		"page":            {"[x](sub/c.md#part)", `<a href="sub/c.html#part">x</a>`},
+		"readme":          {"[x](../README.md)", `<a href="../index.html">x</a>`},
+		"own anchor":      {"[x](#a)", `<a href="#a">x</a>`},
+		"file":            {"[x](x.json)", `<a href="x.json">x</a>`},
+		"image":           {"![x](sub/x.png)", `<img src="sub/x.png" alt="x">`},
+		"code elsewhere":  {"[x](../main.go)", `<a href="https://github.com/busdk/bus-agent/blob/main/main.go">x</a>`},
+		"folder":          {"[x](sub)", `<a href="https://github.com/busdk/bus-agent/tree/main/docs/sub">x</a>`},
+		"far":             {"[x](https://example.com/?a=1&b=2#c)", `<a href="https://example.com/?a=1&amp;b=2#c">x</a>`},
+		"names in tables": {"| a-b |\n|:--|\n| 2026-11-26 |\n| one two-three |", "<th scope=\"col\" class=\"left name\">a-b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td class=\"left name\">2026-11-26</td>\n</tr>\n<tr>\n<td class=\"left\">one two-three</td>"},
+		"code":            {"```html\n<b>&amp;</b>\n```", "<pre tabindex=\"0\"><code>&lt;b&gt;&amp;amp;&lt;/b&gt;\n</code></pre>"},
+		"table":           {"| a | |\n|--:|---|\n| 1 | 2 |", "<div class=\"scroll\" role=\"group\" aria-label=\"Table\" tabindex=\"0\"><table>\n<thead>\n<tr>\n<th scope=\"col\" class=\"right\">a</th>\n<td></td>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td class=\"right\">1</td>\n<td>2</td>\n</tr>\n</tbody>\n</table></div>"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
