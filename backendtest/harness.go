@@ -32,6 +32,10 @@ type Harness struct {
 	// variable of the agent.
 	SessionFile string
 
+	// Tool is the name of a tool of the CLI, for runtimes that make a list of its tools
+	// themselves; any name otherwise.
+	Tool string
+
 	// Env holds further variables of the caller's environment, as "NAME=value".
 	Env []string
 }

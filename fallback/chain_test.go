@@ -337,6 +337,8 @@ func TestTiedRequests(t *testing.T) {
 		"session":   func(r *agent.Request) { r.Resume = "id" },
 		"session ":  func(r *agent.Request) { r.Continue = true },
 		"arguments": func(r *agent.Request) { r.Args = []string{"-x"} },
+		"allowed":   func(r *agent.Request) { r.AllowTools = []string{"look"} },
+		"denied":    func(r *agent.Request) { r.DenyTools = []string{"look"} },
 	} {
 		w := newWorld(t, "alpha", "beta")
 		w.Runtimes = []string{"beta"}

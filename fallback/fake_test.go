@@ -23,7 +23,7 @@ func fakeRuntime(id string) registry.Runtime {
 		Run: registry.Use{
 			Options: registry.Options{
 				Model: true, Access: agent.Accesses(), Efforts: agent.Efforts(), Resume: true, Continue: true,
-				AllowCommands: true, MaxTurns: id != "gamma",
+				AllowCommands: true, AllowTools: true, DenyTools: true, MaxTurns: id != "gamma",
 			},
 			Command: func(inv registry.Invocation) (agent.Command, error) { return agent.Command{Stdin: inv.Prompt}, nil },
 		},

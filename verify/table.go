@@ -66,7 +66,7 @@ func table() []Check {
 		{"mcp", "The model is offered the tool of an MCP server of the user, its call is answered by the server, and the server ends with the run.", all(hasRuns, hasServers), nil, servers},
 		{"tools-allowed", "With a list of allowed tools, the model is offered these and no others.", all(hasRuns, hasAllowTools), nil, tools(allowsOne)},
 		{"tools-denied", "The model is not offered a denied tool, and is still offered others.", all(hasRuns, hasDenyTools), nil, tools(deniesOne)},
-		{"tools-access", "With read access, an edit does not change a file although its tool is allowed.", all(hasRuns, hasAllowTools, hasAccess(agent.AccessRead), hasEdit), allows, did(readEdit, false)},
+		{"tools-access", "With read access, an edit does not change a file although its tool is allowed, or such a request is refused.", all(hasRuns, hasAllowTools, hasAccess(agent.AccessRead), hasEdit), allows, allowedEdit},
 		{"resume", "A run resumes the session with the reported ID, and no other.", hasResume, answers, resume},
 		{"continue", "A run continues the latest session of the workdir.", hasContinue, answers, continued},
 

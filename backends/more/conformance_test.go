@@ -84,7 +84,7 @@ func TestConformance(t *testing.T) {
 					t.Errorf("no line of JSON: %s", line)
 				}
 			}
-			backendtest.Run(t, backendtest.Harness{Runtime: rt, Lines: own, NativeInstructions: rt.ID == "droid"})
+			backendtest.Run(t, backendtest.Harness{Runtime: rt, Lines: own, NativeInstructions: rt.ID == "droid", Tool: map[string]string{"pi": "read"}[rt.ID]})
 		})
 	}
 }

@@ -55,6 +55,7 @@ func droid() registry.Runtime {
 		Env: map[string]*string{"FACTORY_DROID_AUTO_UPDATE_ENABLED": new("false")},
 	})
 	rt.Session.Options.MCPServers = false // the model would have to search for their tools
+	limitTools(&rt, "--only-tools", "--only-tools", "--remove-tools")
 	rt.TestedVersion = "0.215.0"
 	rt.Session.Options.Attachments = nil // it accepts images, and its model gets none
 	rt.Provider = "factory"

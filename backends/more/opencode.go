@@ -1,6 +1,10 @@
 package more
 
 import (
+	"cmp"
+	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -41,6 +45,10 @@ func opencode() registry.Runtime {
 			"OPENCODE_DISABLE_PROJECT_CONFIG": new("1"), // agents, commands, plugins, MCP servers
 		},
 	})
+	for _, use := range []*registry.Use{&rt.Run, &rt.Session.Use} {
+		use.Options.AllowTools, use.Options.DenyTools = true, true
+		use.Check, use.Command = editsTogether(use.Check), withToolPermissions(use.Command)
+	}
 	rt.TestedVersion = "1.18.33"
 	rt.Decoder = func() formatters.Decoder { return dialect(new(opencodeDecoder).line) }
 	rt.ReportsResult = true
@@ -52,11 +60,85 @@ func opencode() registry.Runtime {
 	return rt
 }
 
+// opencodePermissions is the variable with what the access permits. A tool whose permission
+// is denied is not offered.
+const opencodePermissions = "OPENCODE_PERMISSION"
+
+// opencodeEdits are the tools that have the permission edit; which of them opencode offers
+// depends on the model.
+var opencodeEdits = []string{"apply_patch", "edit", "write"}
+
+// editsTogether refuses a list that allows only some of those tools, and then check.
+func editsTogether(check func(registry.Invocation) error) func(registry.Invocation) error {
+	return func(inv registry.Invocation) error {
+		n := 0
+		for _, name := range opencodeEdits {
+			if slices.Contains(inv.AllowTools, name) {
+				n++
+			}
+		}
+		if n > 0 && n < len(opencodeEdits) {
+			return agent.Usagef("opencode offers %s together; allow all of them or none", strings.Join(opencodeEdits, ", "))
+		}
+		return check(inv)
+	}
+}
+
+// withToolPermissions denies the permissions of tools that the request leaves out. The others
+// keep what the access gives them.
+func withToolPermissions(command func(registry.Invocation) (agent.Command, error)) func(registry.Invocation) (agent.Command, error) {
+	return func(inv registry.Invocation) (agent.Command, error) {
+		c, err := command(inv)
+		if err != nil || len(inv.AllowTools)+len(inv.DenyTools) == 0 {
+			return c, err
+		}
+		c.Env = slices.Clone(c.Env)
+		for i, entry := range c.Env {
+			if text, ok := strings.CutPrefix(entry, opencodePermissions+"="); ok {
+				permissions, err := toolPermissions(text, inv)
+				if err != nil {
+					return c, err
+				}
+				c.Env[i] = opencodePermissions + "=" + permissions
+			}
+		}
+		return c, nil
+	}
+}
+
+// toolPermissions returns the permissions of an access, limited to the tools of the request.
+// The last one that fits a name counts; JSON has "*" first.
+func toolPermissions(text string, inv registry.Invocation) (string, error) {
+	var of map[string]string
+	if err := json.Unmarshal([]byte(text), &of); err != nil {
+		return "", err
+	}
+	permission := func(tool string) string {
+		if slices.Contains(opencodeEdits, tool) {
+			return "edit"
+		}
+		return tool
+	}
+	limited := maps.Clone(of)
+	for _, name := range inv.DenyTools {
+		limited[permission(name)] = "deny"
+	}
+	if len(inv.AllowTools) > 0 {
+		limited = map[string]string{"*": "deny"}
+		for _, name := range append([]string{"doom_loop", "external_directory"}, inv.AllowTools...) {
+			name = permission(name)
+			limited[name] = cmp.Or(of[name], of["*"])
+		}
+	}
+	data, err := json.Marshal(limited)
+	return string(data), err
+}
+
 // opencodeAccess returns what each access permits. Other is what happens to the rest: a
 // run that has to ask would end.
 func opencodeAccess(other string) map[agent.Access]described.Setting {
 	permit := func(permission string) described.Setting {
-		return described.Setting{Env: map[string]*string{"OPENCODE_PERMISSION": new(strings.ReplaceAll(permission, "OTHER", other))}}
+		return described.Setting{Env: map[string]*string{opencodePermissions: new(strings.ReplaceAll(permission, "OTHER", other))}}
 	}
 	return map[agent.Access]described.Setting{
 		agent.AccessRead:  permit(`{"*":"allow","edit":"OTHER","bash":"OTHER","task":"OTHER","external_directory":"OTHER"}`),

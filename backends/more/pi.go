@@ -34,6 +34,7 @@ func pi() registry.Runtime {
 		Executed: []string{".pi/settings.json"},
 		Env:      map[string]*string{"PI_OFFLINE": new("1"), "PI_TELEMETRY": new("0")},
 	})
+	limitTools(&rt, "--tools", "", "")
 	rt.TestedVersion = "0.73.1"
 	rt.Decoder = func() formatters.Decoder { return dialect(new(piDecoder).line) }
 	rt.ReportsResult = true

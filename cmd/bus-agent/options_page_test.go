@@ -101,6 +101,10 @@ access write, bus-agent puts into it only tools of which the access permits ever
 settings are left out. In a home that you name with ` + "`--env GEMINI_CLI_HOME=DIR`" + `, lists are
 refused.
 
+pi and Droid get the tools of the access without those that are left out; if none remain, the
+request is refused. opencode has one permission for ` + "`apply_patch`, `edit` and `write`" + `: all of
+them are allowed or none, and one that is denied leaves out all.
+
 Qwen Code counts some names for a kind of tools: ` + "`read_file`" + ` for all that read, ` + "`edit`" + ` for all
 that edit. The definition of a runtime has the placeholders ` + "`{allow-tools}` and `{deny-tools}`" + `.
 

@@ -24,6 +24,7 @@ func Droid() verify.Target {
 			return map[string]string{".factory/settings.json": fmt.Sprintf(settings, s.OpenAIURL(), key)}
 		},
 		Keeps: []string{".factory"},
+		Tools: []string{"Read", "Grep"},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("Create", map[string]string{"file_path": path, "content": "x"})
 		},

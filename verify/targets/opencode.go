@@ -29,6 +29,7 @@ func OpenCode() verify.Target {
 		Known: map[string]string{
 			"session-slash": "it takes the message for one of its commands, despite a line break; the turn fails",
 		},
+		Tools: []string{"read", "glob"},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("write", map[string]string{"filePath": path, "content": "x"})
 		},

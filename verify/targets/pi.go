@@ -27,6 +27,7 @@ func Pi() verify.Target {
 			"usage":         "it does not report reasoning tokens",
 			"write-outside": "its tool edits files anywhere",
 		},
+		Tools: []string{"read", "grep"},
 		Edit: func(path string) modeltest.ToolCall {
 			return call("write", map[string]string{"path": path, "content": "x"})
 		},
