@@ -109,6 +109,9 @@ func merge(i *engine.Info, other engine.Info) {
 		i.Model = other.Model
 	}
 	i.Steers = i.Steers || other.Steers
+	if len(other.Models) > 0 {
+		i.Models = other.Models
+	}
 }
 
 // Send queues a message for a separate turn. The turn ends at once, with

@@ -209,7 +209,7 @@ func (e *Engine) configured(options json.RawMessage) bool {
 // has them already. An agent without models has got its model by its command line, or
 // cannot; the same goes for the effort.
 func (e *Engine) settings(ctx context.Context, got opened, start engine.Start) (engine.Info, error) {
-	info := engine.Info{SessionID: got.SessionID, Model: got.model()}
+	info := engine.Info{SessionID: got.SessionID, Model: got.model(), Models: got.offers()}
 	if mode := e.Modes[start.Access]; mode != "" && mode != got.mode() {
 		if err := e.SetAccess(ctx, start.Access); err != nil {
 			return info, err

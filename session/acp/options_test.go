@@ -2,6 +2,7 @@ package acp_test
 
 import (
 	"encoding/json"
+	"slices"
 	"testing"
 	"testing/synctest"
 
@@ -60,6 +61,34 @@ func TestMetaOfSessions(t *testing.T) {
 			e := &acp.Engine{Meta: map[string]json.RawMessage{"mine": json.RawMessage("true")}}
 			if _, err := e.Open(t.Context(), transport, engine.Start{Resume: resume}, r); err != nil {
 				t.Error(err)
+			}
+			p.end()
+			<-r.closed
+		})
+	}
+}
+
+// The models that an agent offers are known, in each form of the protocol.
+func TestModelsOfAgents(t *testing.T) {
+	t.Parallel()
+	small, big := engine.Model{ID: "s", Name: "Small"}, engine.Model{ID: "b", Description: "large"}
+	for opened, want := range map[string][]engine.Model{
+		`"models":{"currentModelId":"s","availableModels":[{"modelId":"s","name":"Small"},7,{"modelId":"b","description":"large"}]}`:                                                           {small, big},
+		`"configOptions":[{"id":"m","category":"model","currentValue":"s","options":[{"value":"s","name":"Small"},{"value":"b","description":"large"}]}]`:                                      {small, big},
+		`"configOptions":[{"id":"m","category":"model","currentValue":"s","options":[{"group":"g","name":"G","options":[{"value":"s","name":"Small"}]},{"value":"b","description":"large"}]}]`: {small, big},
+		`"models":{"availableModels":{}}`:                             nil,
+		`"configOptions":[{"id":"m","category":"mode","options":[]}]`: nil,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			p, transport := newPeer(t)
+			r := newRecord(t)
+			go func() {
+				p.answer(p.expect("initialize"), greeting)
+				p.answer(p.expect("session/new"), `{"sessionId":"s",`+opened+`}`)
+			}()
+			info, err := (&acp.Engine{}).Open(t.Context(), transport, engine.Start{}, r)
+			if err != nil || !slices.Equal(info.Models, want) {
+				t.Errorf("%s: %+v, %v; want %+v", opened, info.Models, err, want)
 			}
 			p.end()
 			<-r.closed

@@ -8,6 +8,7 @@ import (
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // The names and shapes of the protocol that an engine needs. What else the agent says
@@ -104,7 +105,8 @@ type opened struct {
 		Current string `json:"currentModeId"`
 	} `json:"modes"`
 	Models *struct {
-		Current string `json:"currentModelId"`
+		Current   string          `json:"currentModelId"`
+		Available json.RawMessage `json:"availableModels"` // a list of modelValue
 	} `json:"models"` // nil where the agent has none to choose from
 	Options json.RawMessage `json:"configOptions"` // a list of configOption
 }
@@ -138,6 +140,53 @@ type configOption struct {
 	ID       string `json:"id"`
 	Category string `json:"category"`
 	Value    any    `json:"currentValue"`
+	// Options is a list of modelValue, or of groups of them.
+	Options json.RawMessage `json:"options"`
+}
+
+// modelValue is a model to choose from, in either form, or a group of them.
+type modelValue struct {
+	ID          string          `json:"modelId"`
+	Value       string          `json:"value"`
+	Name        string          `json:"name"`
+	Description string          `json:"description"`
+	Group       json.RawMessage `json:"options"`
+}
+
+// offers returns the models that the agent offers.
+func (o opened) offers() []engine.Model {
+	if o.Models != nil {
+		return modelsIn(o.Models.Available)
+	}
+	if option := o.option(optionModel); option != nil {
+		return modelsIn(option.Options)
+	}
+	return nil
+}
+
+// modelsIn returns the models in a list and in its groups, which can be of any shape.
+func modelsIn(list json.RawMessage) (models []engine.Model) {
+	for _, v := range modelValues(list) {
+		for _, v := range append(modelValues(v.Group), v) {
+			if id := cmp.Or(v.ID, v.Value); id != "" && len(models) < engine.MaxModels {
+				models = append(models, engine.Model{ID: id, Name: v.Name, Description: v.Description})
+			}
+		}
+	}
+	return models
+}
+
+func modelValues(list json.RawMessage) []modelValue {
+	var values []json.RawMessage
+	_ = json.Unmarshal(list, &values) // then there are none
+	models := make([]modelValue, 0, min(len(values), engine.MaxModels))
+	for _, raw := range values[:min(len(values), engine.MaxModels)] {
+		var v modelValue
+		if json.Unmarshal(raw, &v) == nil {
+			models = append(models, v)
+		}
+	}
+	return models
 }
 
 // Categories of options.

@@ -245,6 +245,9 @@ func TestSettings(t *testing.T) {
 			if err != nil || opened.Modes == nil || opened.Modes.CurrentModeId != "write" || len(opened.Modes.AvailableModes) != 3 || len(opened.ConfigOptions) != 3 {
 				t.Fatalf("%+v, %v", opened, err)
 			}
+			if got := opened.ConfigOptions[1].Select; got.Id != "model" || got.CurrentValue != "auto" || len(*got.Options.Ungrouped) != 3 || (*got.Options.Ungrouped)[1].Name != "Small" {
+				t.Errorf("the option of the model is %+v", got)
+			}
 			id := opened.SessionId
 			check := func(access, model, effort string) {
 				t.Helper()

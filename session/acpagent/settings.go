@@ -70,7 +70,13 @@ func (s *conversation) options() []configOption {
 	}
 	supported := s.supported()
 	if supported.Model {
-		add(optionModel, "Model", "model", cmp.Or(s.settings.Model, autoModel), optionValue{Value: autoModel, Name: "Chosen by the runtime"})
+		values := []optionValue{{Value: autoModel, Name: "Chosen by the runtime"}}
+		for _, m := range s.session.Info().Models {
+			if m.ID != autoModel {
+				values = append(values, optionValue{m.ID, cmp.Or(m.Name, m.ID), m.Description})
+			}
+		}
+		add(optionModel, "Model", "model", cmp.Or(s.settings.Model, autoModel), values...)
 	}
 	if len(supported.Efforts) > 0 {
 		var values []optionValue

@@ -198,7 +198,7 @@ func (e *stiffEngine) Open(ctx context.Context, t engine.Transport, _ engine.Sta
 			}
 			sink.Event(&event)
 			if event.Kind == agent.KindSessionStarted {
-				opened <- engine.Info{SessionID: event.SessionID, Model: event.Model, Steers: e.steers}
+				opened <- engine.Info{SessionID: event.SessionID, Model: event.Model, Steers: e.steers, Models: []engine.Model{{ID: "small", Name: "Small"}, {ID: "big"}}}
 			}
 		}
 		sink.Closed(lines.Err())

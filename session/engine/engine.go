@@ -144,7 +144,18 @@ type Info struct {
 	Model     string
 	// Steers reports that Steer can work.
 	Steers bool
+	// Models are the models to choose from, if the agent lists them; see MaxModels.
+	Models []Model
 }
+
+// A Model is a model that an agent offers. ID is what [Adjuster.SetModel] takes. Name and
+// Description are for users; they may be empty.
+type Model struct {
+	ID, Name, Description string
+}
+
+// MaxModels is how many models an engine reports at most.
+const MaxModels = 200
 
 // A Sink receives what an agent sends.
 type Sink interface {

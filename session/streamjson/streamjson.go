@@ -143,14 +143,34 @@ func (e *Engine) Open(ctx context.Context, t engine.Transport, start engine.Star
 		return nil
 	})
 	go e.read(t.Output)
-	_, err := e.request(ctx, clientRequest{Subtype: "initialize"})
+	hello, err := e.request(ctx, clientRequest{Subtype: "initialize"})
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	e.opened = true
 	if errors.Is(err, errClosed) && e.failure != "" {
 		err = errors.New(e.failure)
 	}
-	return engine.Info{SessionID: start.Resume}, err
+	return engine.Info{SessionID: start.Resume, Models: modelsIn(hello)}, err
+}
+
+// modelsIn returns the models that the answer of the agent to its greeting lists.
+func modelsIn(hello json.RawMessage) (models []engine.Model) {
+	var list struct {
+		Models []struct {
+			Value       string `json:"value"`
+			Name        string `json:"displayName"`
+			Description string `json:"description"`
+		} `json:"models"`
+	}
+	if json.Unmarshal(hello, &list) != nil {
+		return nil
+	}
+	for _, m := range list.Models[:min(len(list.Models), engine.MaxModels)] {
+		if m.Value != "" {
+			models = append(models, engine.Model{ID: m.Value, Name: m.Name, Description: m.Description})
+		}
+	}
+	return models
 }
 
 // read passes on what the agent says until its output ends.
