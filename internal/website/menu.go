@@ -19,7 +19,7 @@ type entry struct{ source, label string }
 // menu lists the pages in the order of the menu. Pages that it does not list come last.
 var menu = []group{
 	{Name: "Start", entries: []entry{
-		{"README.md", "Overview"}, {"docs/recipes.md", "Recipes"}, {"docs/cli.md", "Command line"}, {"CHANGELOG.md", "Changelog"},
+		{"README.md", "Overview"}, {"docs/installing.md", "Installing"}, {"docs/recipes.md", "Recipes"}, {"docs/cli.md", "Command line"}, {"CHANGELOG.md", "Changelog"},
 	}},
 	{Name: "Use", entries: []entry{
 		{"docs/installing.md", "Installing"}, {"docs/selection.md", "Runtimes and settings"}, {"docs/options.md", "Options"}, {"docs/instructions.md", "Project instructions"},
