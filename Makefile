@@ -12,6 +12,8 @@ AXE_VERSION := 4.14.1
 INSPECTOR_VERSION := 0.15.0
 AGENTS := $(CURDIR)/.cache/agents
 AXE := $(CURDIR)/.cache/axe
+NODE_VERSION := 24.9.0
+NODE := $(CURDIR)/.cache/node
 INSPECTOR := $(CURDIR)/.cache/inspector
 ACP_SDK_VERSION := 2.4.0
 ACPX_VERSION := 0.19.1
@@ -92,7 +94,8 @@ release-snapshot: packaging
 # Install all programs, and build what users write, from the modules of such a tree. Make
 # and test what users download, for this platform.
 release-test: packaging
-	cd internal/release && ../../scripts/gotest.sh -tags release -count=1 -timeout 30m ./...
+	cd internal/release && BUS_AGENT_NODE='$(NODE)/node_modules/.bin/node' \
+		../../scripts/gotest.sh -tags release -count=1 -timeout 30m ./...
 
 # Make the documentation site in dist/docs, and check its links.
 docs:
@@ -121,9 +124,10 @@ tmux:
 chromium:
 	./scripts/install-chromium.sh
 
-# rpm and ruby, in tests of releases only.
+# rpm, ruby and a new Node.js, in tests of releases only.
 packaging:
 	./scripts/install-packaging.sh
+	./scripts/install-agents.sh '$(NODE)' node@$(NODE_VERSION)
 
 # axe-core checks the accessibility of pages, in tests only.
 axe:

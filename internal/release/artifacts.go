@@ -69,7 +69,7 @@ func (m maker) extras(ctx context.Context, tree string) ([]file, error) {
 	if err != nil {
 		return nil, err
 	}
-	pages, err := manPages(filepath.Join(tree, "docs", "cli.md"), m.version)
+	pages, err := manPages(filepath.Join(tree, "docs", "cli.md"), m.version, m.modified)
 	return append(files, pages...), err
 }
 

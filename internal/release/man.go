@@ -5,14 +5,15 @@ import (
 	"os"
 	"regexp"
 	"strings"
+	"time"
 )
 
 // link is a link of Markdown.
 var link = regexp.MustCompile(`\[([^\]]*)\]\([^)]*\)`)
 
 // manPages returns a man page for every section of docs/cli.md, which is at name: for
-// bus-agent and for each of its commands.
-func manPages(name, version string) (files []file, err error) {
+// bus-agent and for each of its commands. date is that of the commit.
+func manPages(name, version string, date time.Time) (files []file, err error) {
 	text, err := os.ReadFile(name)
 	if err != nil {
 		return nil, err
@@ -28,16 +29,23 @@ func manPages(name, version string) (files []file, err error) {
 		}
 		summary, rest, _ := strings.Cut(strings.TrimSpace(link.ReplaceAllString(body, "$1")), "\n")
 		var man strings.Builder
-		fmt.Fprintf(&man, ".TH %q 1 %q %q\n", strings.ToUpper(page), "", "bus-agent "+version)
+		fmt.Fprintf(&man, ".TH %q 1 %q %q\n", strings.ToUpper(page), date.Format(time.DateOnly), "bus-agent "+version)
 		fmt.Fprintf(&man, ".SH NAME\n%s \\- %s\n.SH DESCRIPTION\n", roff(page), roff(strings.TrimSuffix(summary, ".")))
-		for line := range strings.Lines(rest) {
+		shown := false // as it is
+		for line := range strings.Lines(strings.TrimSpace(rest)) {
 			switch line = strings.TrimRight(line, "\n"); {
 			case line == "```text":
 				man.WriteString(".nf\n")
+				shown = true
 			case line == "```":
 				man.WriteString(".fi\n")
-			default:
+				shown = false
+			case shown:
 				man.WriteString(roff(line) + "\n")
+			case line == "":
+				man.WriteString(".PP\n")
+			default:
+				man.WriteString(roff(strings.ReplaceAll(line, "`", "")) + "\n")
 			}
 		}
 		if page != "bus-agent" {

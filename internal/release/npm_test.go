@@ -46,9 +46,18 @@ func TestMain(m *testing.M) {
 	}
 }
 
+// nodes are the versions of Node.js to test the launcher with: that of this machine, and
+// the one in BUS_AGENT_NODE.
+func nodes() []string {
+	if newest := os.Getenv("BUS_AGENT_NODE"); newest != "" {
+		return []string{"node", newest}
+	}
+	return []string{"node"}
+}
+
 // launched returns a command that starts the test binary as the launcher of npm starts
 // the program of the platform.
-func launched(t *testing.T, args ...string) *exec.Cmd {
+func launched(t *testing.T, node string, args ...string) *exec.Cmd {
 	t.Helper()
 	dir := t.TempDir()
 	program := filepath.Join(dir, "node_modules", npmName(here), "bin", "bus-agent")
@@ -69,68 +78,76 @@ func launched(t *testing.T, args ...string) *exec.Cmd {
 			t.Fatal(err)
 		}
 	}
-	c := exec.CommandContext(t.Context(), "node", append([]string{"start.js"}, args...)...)
+	c := exec.CommandContext(t.Context(), node, append([]string{"start.js"}, args...)...)
 	c.Dir, c.Env = dir, append(os.Environ(), fakeProgram+"=1")
 	return c
 }
 
 func TestLauncherPassesArgumentsStreamsAndExitCode(t *testing.T) {
 	t.Parallel()
-	c := launched(t, "echo", "two words", "", "--flag=*")
-	var stderr strings.Builder
-	c.Stdin, c.Stderr = strings.NewReader("input"), &stderr
-	out, err := c.Output()
-	if string(out) != "echo|two words||--flag=*\ninput" || stderr.String() != "error" || c.ProcessState.ExitCode() != 7 {
-		t.Errorf("output %q, errors %q, %v", out, stderr.String(), err)
+	for _, node := range nodes() {
+		c := launched(t, node, "echo", "two words", "", "--flag=*")
+		var stderr strings.Builder
+		c.Stdin, c.Stderr = strings.NewReader("input"), &stderr
+		out, err := c.Output()
+		if string(out) != "echo|two words||--flag=*\ninput" || stderr.String() != "error" || c.ProcessState.ExitCode() != 7 {
+			t.Errorf("%s: output %q, errors %q, %v", node, out, stderr.String(), err)
+		}
 	}
 }
 
 func TestLauncherPassesSignals(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
-		for _, mode := range []string{"catch", "end"} {
-			if mode == "end" && sig == syscall.SIGQUIT {
-				continue // Go catches it
+	for i, node := range nodes() {
+		for _, sig := range []syscall.Signal{syscall.SIGINT, syscall.SIGTERM, syscall.SIGHUP, syscall.SIGQUIT} {
+			for _, mode := range []string{"catch", "end"} {
+				if mode == "end" && sig == syscall.SIGQUIT {
+					continue // Go catches it
+				}
+				t.Run(mode+" "+sig.String()+" "+[]string{"with this node", "with the newest"}[i], func(t *testing.T) {
+					t.Parallel()
+					checkSignal(t, launched(t, node, mode), mode, sig)
+				})
 			}
-			t.Run(mode+" "+sig.String(), func(t *testing.T) {
-				t.Parallel()
-				c := launched(t, mode)
-				stdin, err := c.StdinPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				defer stdin.Close()
-				stdout, err := c.StdoutPipe()
-				if err != nil {
-					t.Fatal(err)
-				}
-				if err := c.Start(); err != nil {
-					t.Fatal(err)
-				}
-				out := bufio.NewReader(stdout)
-				if line, err := out.ReadString('\n'); line != "ready\n" {
-					t.Fatalf("%q, %v", line, err)
-				}
-				if err := c.Process.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
-				rest, _ := io.ReadAll(out) // until both processes have ended
-				_ = c.Wait()
-				status := c.ProcessState.Sys().(syscall.WaitStatus)
-				if mode == "catch" && (string(rest) != sig.String()+"\n" || status.ExitStatus() != 5) {
-					t.Errorf("the program prints %q; %v", rest, c.ProcessState)
-				}
-				if mode == "end" && (!status.Signaled() || status.Signal() != sig) {
-					t.Errorf("the launcher: %v", c.ProcessState)
-				}
-			})
 		}
+	}
+}
+
+// checkSignal sends a signal to the launcher c of a program that catches it, or else ends.
+func checkSignal(t *testing.T, c *exec.Cmd, mode string, sig syscall.Signal) {
+	stdin, err := c.StdinPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer stdin.Close()
+	stdout, err := c.StdoutPipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := c.Start(); err != nil {
+		t.Fatal(err)
+	}
+	out := bufio.NewReader(stdout)
+	if line, err := out.ReadString('\n'); line != "ready\n" {
+		t.Fatalf("%q, %v", line, err)
+	}
+	if err := c.Process.Signal(sig); err != nil {
+		t.Fatal(err)
+	}
+	rest, _ := io.ReadAll(out) // until both processes have ended
+	_ = c.Wait()
+	status := c.ProcessState.Sys().(syscall.WaitStatus)
+	if mode == "catch" && (string(rest) != sig.String()+"\n" || status.ExitStatus() != 5) {
+		t.Errorf("the program prints %q; %v", rest, c.ProcessState)
+	}
+	if mode == "end" && (!status.Signaled() || status.Signal() != sig) {
+		t.Errorf("the launcher: %v", c.ProcessState)
 	}
 }
 
 func TestLauncherNamesTheMissingPackage(t *testing.T) {
 	t.Parallel()
-	c := launched(t, "echo")
+	c := launched(t, "node", "echo")
 	if err := os.RemoveAll(filepath.Join(c.Dir, "node_modules")); err != nil {
 		t.Fatal(err)
 	}

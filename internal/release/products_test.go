@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"golang.org/x/mod/modfile"
 )
@@ -62,7 +63,7 @@ func importPath(t *testing.T, dir string) string {
 
 func TestManPages(t *testing.T) {
 	t.Parallel()
-	pages, err := manPages("../../docs/cli.md", "v1.2.3")
+	pages, err := manPages("../../docs/cli.md", "v1.2.3", time.Date(2030, 1, 2, 0, 0, 0, 0, time.UTC))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -73,7 +74,8 @@ func TestManPages(t *testing.T) {
 	for name, want := range map[string]string{
 		"bus-agent.1":                "\n.SH NAME\nbus\\-agent \\- Run AI coding agents through one interface\n.SH DESCRIPTION\n",
 		"bus-agent-run.1":            "\nbus\\-agent run [FLAGS]",
-		"bus-agent-session-start.1":  ".TH \"BUS-AGENT-SESSION-START\" 1 \"\" \"bus-agent v1.2.3\"\n",
+		"bus-agent-session-start.1":  ".TH \"BUS-AGENT-SESSION-START\" 1 \"2030-01-02\" \"bus-agent v1.2.3\"\n",
+		"bus-agent-runs-list.1":      "\n.PP\nFlags that bus\\-agent describes: \\-\\-runs\\-root.\n",
 		"bus-agent-runtime-doctor.1": "The same as doctor\n",
 	} {
 		if !strings.Contains(shown[name], want) {
@@ -85,7 +87,7 @@ func TestManPages(t *testing.T) {
 			t.Errorf("%s has a block that does not begin or end:\n%s", name, page)
 		}
 		for line := range strings.Lines(page) {
-			if regexp.MustCompile(`^\.(TH|SH|nf|fi|BR)\b`).MatchString(line) {
+			if regexp.MustCompile(`^\.(TH|SH|PP|nf|fi|BR)\b`).MatchString(line) {
 				continue
 			}
 			if strings.HasPrefix(line, ".") || strings.HasPrefix(line, "'") {

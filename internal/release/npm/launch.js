@@ -15,6 +15,10 @@ module.exports = function launch(name) {
     console.error(`bus-agent: package ${platform} is not installed; it exists for linux and darwin on x64 and arm64, and npm leaves it out with --omit=optional`);
     process.exit(1);
   }
+  if (process.execve) { // since Node.js 22.15: no launcher is left that could end alone
+    process.emitWarning = () => {}; // "execve is experimental"
+    process.execve(program, [program, ...process.argv.slice(2)], process.env);
+  }
   const child = spawn(program, process.argv.slice(2), { stdio: 'inherit' });
   // The keys of a terminal signal the program too, and a second Ctrl-C can mean more.
   const keys = [0, 1, 2].some((fd) => isatty(fd)) ? ['SIGINT', 'SIGQUIT'] : [];
