@@ -334,11 +334,11 @@ func TestCancelEndsAll(t *testing.T) {
 func TestTiedRequests(t *testing.T) {
 	t.Parallel()
 	for why, edit := range map[string]func(*agent.Request){
-		"session":   func(r *agent.Request) { r.Resume = "id" },
-		"session ":  func(r *agent.Request) { r.Continue = true },
-		"arguments": func(r *agent.Request) { r.Args = []string{"-x"} },
-		"allowed":   func(r *agent.Request) { r.AllowTools = []string{"look"} },
-		"denied":    func(r *agent.Request) { r.DenyTools = []string{"look"} },
+		"session":         func(r *agent.Request) { r.Resume = "id" },
+		"session ":        func(r *agent.Request) { r.Continue = true },
+		"arguments":       func(r *agent.Request) { r.Args = []string{"-x"} },
+		"names of tools":  func(r *agent.Request) { r.AllowTools = []string{"look"} },
+		"names of tools ": func(r *agent.Request) { r.DenyTools = []string{"look"} },
 	} {
 		w := newWorld(t, "alpha", "beta")
 		w.Runtimes = []string{"beta"}
