@@ -93,7 +93,8 @@ does not keep an agent from the same effect by another tool, such as a command t
 a file.
 
 With allowed tools, Claude Code gets no MCP servers, and a name that begins with ` + "`mcp__`" + ` is
-refused: it offers all tools of a server or none. Without ` + "`Bash`" + ` it offers ` + "`Glob` and `Grep`" + `.
+refused: it offers all tools of a server or none. In a run with a schema it still offers
+` + "`StructuredOutput`" + `, with which the model gives its answer. Without ` + "`Bash`" + ` it offers ` + "`Glob` and `Grep`" + `.
 
 Gemini CLI takes allowed tools for runs only, because its list also permits the calls. With
 access write, bus-agent puts into it only tools of which the access permits every call;
