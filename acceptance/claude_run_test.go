@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"net/http"
+	"path/filepath"
 	"strings"
 	"testing"
 
@@ -51,6 +52,42 @@ func TestClaudeToolCallEvents(t *testing.T) {
 	}
 	if usage := lastOfKind(list, agent.KindUsage).Usage; usage == nil || usage.Input != 300 || usage.Output != 30 || usage.CostUSD == nil {
 		t.Errorf("usage %+v", usage)
+	}
+}
+
+// A changed file is reported with its hunks, a new one with all its lines.
+func TestClaudeFileChangesHaveDiffs(t *testing.T) {
+	t.Parallel()
+	var w *fixture
+	call := func(tool, arguments string) modeltest.Reply {
+		return modeltest.Reply{modeltest.ToolCall{Name: tool, Arguments: arguments}}
+	}
+	path := func(name string) string { return `{"file_path":"` + filepath.Join(w.repo, name) + `"` }
+	w = newClaude(t, func(r *modeltest.Request) modeltest.Reply {
+		switch len(r.ToolResults()) {
+		case 0:
+			return call("Read", path("fact.txt")+`}`)
+		case 1:
+			return call("Edit", path("fact.txt")+`,"old_string":"blue","new_string":"grey"}`)
+		case 2:
+			return call("Write", path("new.txt")+`,"content":"one\ntwo"}`)
+		}
+		return answer("done")
+	}, map[string]string{"fact.txt": "the sky\nis blue\ntoday\n"})
+	w.mayAdd = []string{"fact.txt", "new.txt"}
+	o := w.exec("change it", "run", "--agent", "claude", "--output-format", "events", "--prompt", "-")
+	var diffs []string
+	for _, e := range events(t, o) {
+		for _, c := range e.Changes {
+			diffs = append(diffs, c.Action+"\n"+c.Diff)
+		}
+	}
+	want := []string{
+		"update\n@@ -1,3 +1,3 @@\n the sky\n-is blue\n+is grey\n today\n",
+		"add\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n",
+	}
+	if diff := cmp.Diff(want, diffs); diff != "" {
+		t.Errorf("diffs (-want +got):\n%s\n%v", diff, o)
 	}
 }
 

@@ -2,6 +2,7 @@ package agent
 
 import (
 	"encoding/json"
+	"fmt"
 	"slices"
 	"strings"
 )
@@ -196,6 +197,34 @@ func (c *FileChange) SetDiff(hunks string) {
 		hunks = strings.Clone(hunks[:strings.LastIndexByte(hunks[:MaxDiff], '\n')+1])
 	}
 	c.Diff = hunks
+}
+
+// SetWhole sets Diff to the hunk of a whole file with a text: it adds all lines, or removes
+// them if Action is delete. The limit of [FileChange.SetDiff] applies.
+func (c *FileChange) SetWhole(text string) {
+	if text == "" {
+		c.SetDiff("")
+		return
+	}
+	count := strings.Count(text, "\n")
+	if !strings.HasSuffix(text, "\n") {
+		count++
+	}
+	sign, header := "+", "@@ -0,0 +1,%d @@\n"
+	if c.Action == "delete" {
+		sign, header = "-", "@@ -1,%d +0,0 @@\n"
+	}
+	var b strings.Builder
+	fmt.Fprintf(&b, header, count)
+	for line := range strings.Lines(text) {
+		if b.WriteString(sign + line); b.Len() > MaxDiff {
+			break // SetDiff cuts it
+		}
+	}
+	if b.Len() <= MaxDiff && !strings.HasSuffix(text, "\n") {
+		b.WriteString("\n\\ No newline at end of file\n")
+	}
+	c.SetDiff(b.String())
 }
 
 // Usage is what a run consumed, in tokens. Input includes Cached; Output

@@ -295,7 +295,7 @@ func (i *item) files(withDiffs bool) []agent.FileChange {
 	for _, c := range i.Changes {
 		change := agent.FileChange{Path: c.Path, Action: c.Kind.Type}
 		if withDiffs {
-			change.SetDiff(c.hunks())
+			c.set(&change)
 		}
 		files = append(files, change)
 		if to := c.Kind.MovePath; to != "" {

@@ -1,7 +1,6 @@
 package appserver
 
 import (
-	"fmt"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -19,36 +18,12 @@ type fileUpdate struct {
 	Diff string `json:"diff"`
 }
 
-// hunks returns the change as the hunks of a unified diff.
-func (u *fileUpdate) hunks() string {
+// set sets the Diff of c.
+func (u *fileUpdate) set(c *agent.FileChange) {
 	switch u.Kind.Type {
-	case "add":
-		return wholeFile(u.Diff, "+", "@@ -0,0 +1,%d @@\n")
-	case "delete":
-		return wholeFile(u.Diff, "-", "@@ -1,%d +0,0 @@\n")
+	case "add", "delete":
+		c.SetWhole(u.Diff)
+	default:
+		c.SetDiff(strings.TrimSuffix(u.Diff, "\n\nMoved to: "+u.Kind.MovePath))
 	}
-	return strings.TrimSuffix(u.Diff, "\n\nMoved to: "+u.Kind.MovePath)
-}
-
-// wholeFile returns the hunk that adds or removes all lines of a file, or enough of it
-// for [agent.FileChange.SetDiff] to cut.
-func wholeFile(text, sign, header string) string {
-	if text == "" {
-		return ""
-	}
-	count := strings.Count(text, "\n")
-	if !strings.HasSuffix(text, "\n") {
-		count++
-	}
-	var b strings.Builder
-	fmt.Fprintf(&b, header, count)
-	for line := range strings.Lines(text) {
-		if b.WriteString(sign + line); b.Len() > agent.MaxDiff {
-			return b.String()
-		}
-	}
-	if !strings.HasSuffix(text, "\n") {
-		b.WriteString("\n\\ No newline at end of file\n")
-	}
-	return b.String()
 }

@@ -45,6 +45,22 @@ func TestDecode(t *testing.T) {
 				{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "t", Output: agent.Plain("ok")}},
 				{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "/w/a", Action: "update"}}},
 			}},
+		{"edit with hunks", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]},"tool_use_result":{"filePath":"/w/a","oldString":"b","structuredPatch":[` +
+			`{"oldStart":1,"oldLines":2,"newStart":1,"newLines":2,"lines":[" a","-b","+\"c\""]},{"oldStart":9,"oldLines":1,"newStart":9,"newLines":0,"lines":["-z","\\ No newline at end of file"]}]}}`,
+			[]agent.Event{
+				{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "t", Output: agent.Plain("ok")}},
+				{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "/w/a", Action: "update", Diff: "@@ -1,2 +1,2 @@\n a\n-b\n+\"c\"\n@@ -9,1 +9,0 @@\n-z\n\\ No newline at end of file\n"}}},
+			}},
+		{"hunks of another shape", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]},"tool_use_result":{"filePath":"/w/a","structuredPatch":[7,{"lines":["+x",{}]}]}}`,
+			[]agent.Event{
+				{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "t", Output: agent.Plain("ok")}},
+				{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "/w/a", Action: "update"}}},
+			}},
+		{"new file", `{"type":"user","message":{"content":[{"type":"tool_result","tool_use_id":"t","content":"ok"}]},"tool_use_result":{"type":"create","filePath":"/w/a","content":"x\ny\n","structuredPatch":[],"originalFile":null}}`,
+			[]agent.Event{
+				{Kind: agent.KindToolResult, Tool: &agent.Tool{ID: "t", Output: agent.Plain("ok")}},
+				{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: "/w/a", Action: "add", Diff: "@@ -0,0 +1,2 @@\n+x\n+y\n"}}},
+			}},
 		{"quota", `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":3,"error_status":429,"error":"rate_limit"}`,
 			[]agent.Event{{Kind: agent.KindRetry, Attempt: 1, MaxAttempts: 3, Text: "rate_limit (HTTP 429)", Failure: agent.FailureQuota}}},
 		{"no connection", `{"type":"system","subtype":"api_retry","attempt":1,"max_retries":3,"error_status":null,"error":"unknown"}`,

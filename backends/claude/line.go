@@ -1,6 +1,7 @@
 package claude
 
 import (
+	"fmt"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -60,7 +61,9 @@ type streamEvent struct {
 type change struct {
 	kind    jsonline.Text // type
 	path    jsonline.Text // filePath
+	content jsonline.Text // of a file that is new
 	patched bool          // structuredPatch is present
+	hunks   []byte        // structuredPatch, a list
 }
 
 // read reads raw into l, which keeps its memory, and reports whether it is a
@@ -241,8 +244,14 @@ func (c *change) read(r *jsonline.Reader) {
 			if r.Kind() == jsonline.String {
 				c.path = r.Text()
 			}
+		case "content":
+			if r.Kind() == jsonline.String {
+				c.content = r.Text()
+			}
 		case "structuredPatch":
-			c.patched = r.Kind() != jsonline.Null
+			if c.patched = r.Kind() != jsonline.Null; r.Kind() == jsonline.Array {
+				c.hunks = r.Raw()
+			}
 		}
 	}
 }
@@ -252,11 +261,48 @@ func (c *change) file() (agent.FileChange, bool) {
 	if c.path.IsEmpty() || !c.patched {
 		return agent.FileChange{}, false
 	}
-	action := "update"
+	f := agent.FileChange{Path: c.path.String(), Action: "update"}
 	if c.kind.Is("create") {
-		action = "add"
+		f.Action = "add"
+		f.SetWhole(c.content.String())
+	} else {
+		f.SetDiff(c.diff())
 	}
-	return agent.FileChange{Path: c.path.String(), Action: action}, true
+	return f, true
+}
+
+// diff returns the hunks as those of a unified diff, or enough of them for
+// [agent.FileChange.SetDiff] to cut.
+func (c *change) diff() string {
+	var diff []byte
+	r := jsonline.New(c.hunks)
+	for h := r.Array(); h.Next() && len(diff) <= agent.MaxDiff; {
+		var from, fromLines, to, toLines int64
+		var lines []byte
+		for o := r.Object(); o.Next(); {
+			switch string(o.Name()) {
+			case "oldStart":
+				from = r.Int()
+			case "oldLines":
+				fromLines = r.Int()
+			case "newStart":
+				to = r.Int()
+			case "newLines":
+				toLines = r.Int()
+			case "lines":
+				for l := r.Array(); l.Next(); {
+					if len(lines) <= agent.MaxDiff {
+						lines = append(r.Text().AppendTo(lines), '\n')
+					}
+				}
+			}
+		}
+		diff = append(fmt.Appendf(diff, "@@ -%d,%d +%d,%d @@\n", from, fromLines, to, toLines), lines...)
+	}
+	if len(diff) <= agent.MaxDiff && !r.End() {
+		return "" // they have another form
+	}
+	return string(diff)
 }
 
 // is reports whether the block is of the given kind, or of a kind of it that the
