@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"context"
+	"path/filepath"
 	"strings"
 	"syscall"
 	"testing"
@@ -183,4 +184,39 @@ func TestGeminiSessionRefusesUnknownID(t *testing.T) {
 		t.Errorf("the error does not name the session: %v", err)
 	}
 	w.checkNothingLeft(before)
+}
+
+// A session reports a changed file with its hunk, a new one with all its lines.
+func TestGeminiSessionFileChangesHaveDiffs(t *testing.T) {
+	t.Parallel()
+	var w *fixture
+	call := func(tool, name, arguments string) modeltest.Reply {
+		return modeltest.Reply{modeltest.ToolCall{Name: tool, Arguments: `{"file_path":"` + filepath.Join(w.repo, name) + `",` + arguments + `}`}, turnUsage}
+	}
+	w = newGemini(t, func(r *modeltest.Request) modeltest.Reply {
+		switch len(r.ToolResults()) {
+		case 0:
+			return call("replace", "fact.txt", `"instruction":"say grey","old_string":"blue","new_string":"grey"`)
+		case 1:
+			return call("write_file", "new.txt", `"content":"one\ntwo"`)
+		}
+		return modeltest.Reply{modeltest.Text{"done"}, turnUsage}
+	}, map[string]string{"fact.txt": "the sky\nis blue\ntoday\n"})
+	w.mayAdd = []string{"fact.txt", "new.txt"}
+	d := w.startSession(session.Options{}, nil)
+	d.sendWant("change it", "done")
+	d.stop()
+	var diffs []string
+	for _, e := range d.eventLog() {
+		for _, c := range e.Changes {
+			diffs = append(diffs, c.Action+"\n"+c.Diff)
+		}
+	}
+	want := []string{
+		"update\n@@ -1,3 +1,3 @@\n the sky\n-is blue\n+is grey\n today\n",
+		"add\n@@ -0,0 +1,2 @@\n+one\n+two\n\\ No newline at end of file\n",
+	}
+	if diff := cmp.Diff(want, diffs); diff != "" {
+		t.Errorf("diffs (-want +got):\n%s\n%v", diff, d.eventLog())
+	}
 }

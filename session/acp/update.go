@@ -395,14 +395,18 @@ func (t *tool) changes() []agent.FileChange {
 		if p.Type != "diff" || p.Path == "" {
 			continue
 		}
-		action := "update"
+		c := agent.FileChange{Path: p.Path, Action: "update"}
 		switch {
 		case p.Meta.Kind == "add", p.Meta.Kind == "" && p.OldText == "":
-			action = "add"
+			c.Action = "add"
+			c.SetWhole(p.NewText)
 		case p.Meta.Kind == "delete", p.Meta.Kind == "" && p.NewText == "":
-			action = "delete"
+			c.Action = "delete"
+			c.SetWhole(p.OldText)
+		default:
+			c.SetDiff(hunk(p.OldText, p.NewText))
 		}
-		changes = append(changes, agent.FileChange{Path: p.Path, Action: action})
+		changes = append(changes, c)
 	}
 	return changes
 }
