@@ -224,8 +224,11 @@ func (b *Broker) await(ctx context.Context, c *conversation, turn *session.Turn,
 	}
 }
 
-// ended reports whether a turn has ended.
+// ended reports whether a turn has ended. It is false for nil: there was no turn yet.
 func ended(turn *session.Turn) bool {
+	if turn == nil {
+		return false
+	}
 	select {
 	case <-turn.Done():
 		return true
@@ -248,7 +251,7 @@ func turnError(turn *session.Turn, over bool) error {
 func (b *Broker) status(c *conversation, turn *session.Turn) Status {
 	status := Status{SessionID: c.id, State: c.s.State()}
 	status.Turn, _ = c.s.Turns()
-	if turn != nil && ended(turn) {
+	if ended(turn) {
 		result, _ := turn.Wait(context.Background())
 		status.Answer = b.answer(result)
 		status.Answer.Changes = c.log.changes()
@@ -365,7 +368,7 @@ func (b *Broker) Read(id string, from int) (Reading, error) {
 	turn := c.log.turn()
 	reading := Reading{Status: b.status(c, turn)}
 	reading.Notes, reading.Next, reading.Lost = c.log.read(from, b.settings.Output)
-	return reading, turnError(turn, turn != nil && ended(turn))
+	return reading, turnError(turn, ended(turn))
 }
 
 // Stop ends a session and returns when all its processes are gone.

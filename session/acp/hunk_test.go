@@ -1,10 +1,14 @@
 package acp
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
+	"github.com/google/go-cmp/cmp"
+
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 func TestHunk(t *testing.T) {
@@ -29,5 +33,33 @@ func TestHunk(t *testing.T) {
 	long := hunk("", strings.Repeat("x\n", 1<<20))
 	if len(long) <= agent.MaxDiff || len(long) > agent.MaxDiff+10 {
 		t.Errorf("of a long text: %d bytes", len(long))
+	}
+}
+
+func TestChangesHaveDiffs(t *testing.T) {
+	t.Parallel()
+	var of tool
+	if err := json.Unmarshal([]byte(`[
+		{"type":"diff","path":"/a","oldText":"x\n","newText":"y\n"},
+		{"type":"diff","path":"/b","oldText":null,"newText":"y\n"},
+		{"type":"diff","path":"/c","oldText":"x\n","newText":""},
+		{"type":"content","content":{"type":"text","text":"done"}}]`), &of.pieces); err != nil {
+		t.Fatal(err)
+	}
+	want := []agent.FileChange{
+		{Path: "/a", Action: "update", Diff: "@@ -1,1 +1,1 @@\n-x\n+y\n"},
+		{Path: "/b", Action: "add", Diff: "@@ -0,0 +1,1 @@\n+y\n"},
+		{Path: "/c", Action: "delete", Diff: "@@ -1,1 +0,0 @@\n-x\n"},
+	}
+	if diff := cmp.Diff(want, of.changes()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestModelsAreBounded(t *testing.T) {
+	t.Parallel()
+	group := `{"options":[` + strings.Repeat(`{"value":"m"},`, engine.MaxModels) + `{"value":"m"}]}`
+	if got := len(modelsIn(json.RawMessage("[" + group + "," + group + "]"))); got != engine.MaxModels {
+		t.Errorf("%d models, want %d", got, engine.MaxModels)
 	}
 }
