@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -85,6 +86,25 @@ func TestCodexLogin(t *testing.T) {
 		if request.Model() != "gpt-5.5" {
 			t.Errorf("unexpected model %s", request.Model())
 		}
+	}
+}
+
+// Runs leave the user's databases alone. Codex would store the places of session files in
+// them, and not find a session whose private home then has another name.
+func TestCodexDatabases(t *testing.T) {
+	t.Parallel()
+	w := newCodex(t, modeltest.Always(answer("ok")), nil)
+	user := t.TempDir()
+	named := filepath.Join(user, "named")
+	writeFiles(t, w.home, map[string]string{".codex/config.toml": fmt.Sprintf("sqlite_home = %q\n", named)})
+	inherited := filepath.Join(user, "inherited")
+	w.env = []string{"CODEX_SQLITE_HOME=" + inherited}
+	r, o := w.run("hello", "--user-config", "on")
+	w.wantAnswer("ok", r, o)
+	r, o = w.run("hello", "--user-config", "on", "--continue")
+	w.wantAnswer("ok", r, o)
+	if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
+		t.Errorf("the user's databases: %v, %v", entries, err)
 	}
 }
 

@@ -3,6 +3,7 @@ package codex
 import (
 	"context"
 	"errors"
+	"fmt"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -256,7 +257,8 @@ func TestInstructionsAreDeliveredOnce(t *testing.T) {
 					settings = append(settings, strings.ReplaceAll(setup.Args[i+1], filepath.Base(p.dir), "BASE"))
 				}
 			}
-			if diff := cmp.Diff(c.want, settings); diff != "" {
+			databases := fmt.Sprintf("sqlite_home=%q", strings.ReplaceAll(home, filepath.Base(p.dir), "BASE"))
+			if diff := cmp.Diff(append([]string{databases}, c.want...), settings); diff != "" {
 				t.Error(diff)
 			}
 			text, err := os.ReadFile(filepath.Join(home, "AGENTS.md"))

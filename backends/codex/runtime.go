@@ -38,8 +38,10 @@
 // Each run gets a private CODEX_HOME below <workdir>/.codex/bus, which is removed at its
 // end. It has a link to auth.json in the user's home (an inherited CODEX_HOME or
 // ~/.codex). CODEX_API_KEY works as well. Session files are kept in
-// <workdir>/.codex/bus/sessions, for resume. If the workdir is not writable, the home is
-// a temporary directory, and a warning reports that the session cannot be resumed.
+// <workdir>/.codex/bus/sessions, for resume. The databases of Codex are in the private
+// home too, whatever CODEX_SQLITE_HOME and the user's sqlite_home say. If the workdir is
+// not writable, the home is a temporary directory, and a warning reports that the session
+// cannot be resumed.
 //
 // # Answers that follow a schema
 //
