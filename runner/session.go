@@ -33,25 +33,57 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	if err := context.Cause(ctx); err != nil {
 		return nil, canceled(req.Runtime, err)
 	}
-	mode, err := session.ParseMode(string(options.Mode))
+	purpose, err := r.sessionPurpose(req, options)
 	if err != nil {
 		return nil, err
 	}
-	if err := options.CheckAccess(req.Access); err != nil {
-		return nil, err
-	}
-	if mode == session.ModeTmux {
-		return r.startTerminal(ctx, req, options)
-	}
-	p, err := r.prepareOrRecord(ctx, req, agent.Output{Started: options.Started, Stderr: options.Stderr}, forSession)
+	p, err := r.prepareOrRecord(ctx, req, agent.Output{Started: options.Started, Stderr: options.Stderr}, purpose)
 	if err != nil {
 		return nil, err
 	}
 	if err := p.recordOrClose(ctx, r); err != nil {
 		return nil, err
 	}
-	s, err := p.open(ctx, options)
+	var s *session.Session
+	if purpose == forTerminal {
+		s, err = p.openTerminal(ctx, r.terminals(), options)
+	} else {
+		s, err = p.open(ctx, options)
+	}
 	return p.begin(s, err)
+}
+
+// CheckSession returns the error of StartSession that can be found before a process is
+// started or a file is written, and no warnings.
+func (r *Runner) CheckSession(ctx context.Context, req agent.Request, options session.Options) error {
+	purpose, err := r.sessionPurpose(req, options)
+	if err != nil {
+		return err
+	}
+	quiet := *r
+	quiet.Warn = func(string) {}
+	p, err := quiet.prepare(ctx, req, agent.Output{}, purpose)
+	if err != nil {
+		return err
+	}
+	defer p.close(ctx)
+	return p.build()
+}
+
+// sessionPurpose returns what a session with the options is prepared for.
+func (r *Runner) sessionPurpose(req agent.Request, options session.Options) (purpose, error) {
+	mode, err := session.ParseMode(string(options.Mode))
+	switch {
+	case err != nil:
+		return 0, err
+	case mode != session.ModeTmux:
+		return forSession, options.CheckAccess(req.Access)
+	case options.Stderr != nil:
+		return 0, agent.Usagef("an agent in mode tmux has no standard error, so Options.Stderr has no use; nothing was started")
+	case r.terminals() == nil:
+		return 0, agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
+	}
+	return forTerminal, options.CheckAccess(req.Access)
 }
 
 // begin sends the first message to a session that was opened.

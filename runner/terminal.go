@@ -12,28 +12,12 @@ import (
 	"github.com/busdk/bus-agent/session/engine"
 )
 
-// startTerminal starts an interactive CLI in a terminal and opens a session with
-// it.
-func (r *Runner) startTerminal(ctx context.Context, req agent.Request, options session.Options) (*session.Session, error) {
-	if options.Stderr != nil {
-		return nil, agent.Usagef("an agent in mode tmux has no standard error, so Options.Stderr has no use; nothing was started")
+// terminals returns what opens terminals, or nil.
+func (r *Runner) terminals() engine.OpenTerminal {
+	if r.OpenTerminal != nil {
+		return r.OpenTerminal
 	}
-	open := r.OpenTerminal
-	if open == nil {
-		open = engine.RegisteredTerminals()
-	}
-	if open == nil {
-		return nil, agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
-	}
-	p, err := r.prepareOrRecord(ctx, req, agent.Output{Started: options.Started}, forTerminal)
-	if err != nil {
-		return nil, err
-	}
-	if err := p.recordOrClose(ctx, r); err != nil {
-		return nil, err
-	}
-	s, err := p.openTerminal(ctx, open, options)
-	return p.begin(s, err)
+	return engine.RegisteredTerminals()
 }
 
 // openTerminal starts the CLI. It cleans up when the CLI is gone or was not started.

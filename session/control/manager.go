@@ -107,11 +107,24 @@ func (m *Manager) StartWith(ctx context.Context, opts StartOptions, options sess
 	return h.current().Handle(), nil
 }
 
+// Check returns the error of Start that has [agent.ErrUsage] and can be found before
+// anything is started or written. Its warnings are left to Start.
+func (m *Manager) Check(ctx context.Context, opts StartOptions) error {
+	p, err := m.prepare(ctx, opts, session.Options{})
+	if err != nil {
+		return err
+	}
+	return p.refused(ctx)
+}
+
 // start starts a session. claimed is the owner of an entry that was made for it, ""
 // for none.
 func (m *Manager) start(ctx context.Context, opts StartOptions, options session.Options, claimed string) (*held, error) {
 	p, err := m.prepare(ctx, opts, options)
 	if err != nil {
+		return nil, err
+	}
+	if err := p.refused(ctx); err != nil && claimed == "" {
 		return nil, err
 	}
 	store, err := m.store()
@@ -170,6 +183,9 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts ResumeO
 	}
 	if id, _, _ := strings.Cut(before.Runtime, ":"); id != "" && id != p.runtime.ID {
 		return nil, agent.Usagef("session %s is of %s; %s cannot resume it", before.SessionID, before.Runtime, p.entry.Runtime)
+	}
+	if err := p.refused(ctx); err != nil {
+		return nil, err
 	}
 	p.entry.NativeID, p.entry.Created, p.entry.RunID, p.entry.Fresh = before.NativeID, before.Created, before.RunID, before.Fresh
 	p.request.Labels.Previous = cmp.Or(p.request.Labels.Previous, before.RunID)

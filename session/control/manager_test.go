@@ -4,6 +4,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"reflect"
 	"strings"
@@ -142,10 +144,15 @@ func TestFailuresLeaveNoEntry(t *testing.T) {
 		if _, err := b.Start(t.Context(), opts); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%s: %v", name, err)
 		}
+		if err := b.Check(t.Context(), opts); !errors.Is(err, agent.ErrUsage) {
+			t.Errorf("%s, checked: %v", name, err)
+		}
 	}
-	entries, problems, err := b.Store.List(control.Filter{})
-	if len(entries)+len(problems) > 0 || err != nil {
-		t.Errorf("%+v, %v, %v", entries, problems, err)
+	if err := b.Check(t.Context(), control.StartOptions{Settings: control.Settings{Runtime: "talker", Workdir: b.workdir}}); err != nil {
+		t.Error(err)
+	}
+	if _, err := os.Lstat(b.Store.Dir()); !errors.Is(err, fs.ErrNotExist) {
+		t.Errorf("the folder of the sessions was made: %v", err)
 	}
 	// A session that cannot be resumed is as it was.
 	h := b.start(control.StartOptions{})

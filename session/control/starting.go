@@ -100,6 +100,15 @@ func (m *Manager) prepare(ctx context.Context, opts StartOptions, options sessio
 	return p, p.setEnv(opts.Env)
 }
 
+// refused returns why the request is not one that the runtime can take. Other errors
+// are left to the start, which records them.
+func (p *starting) refused(ctx context.Context) error {
+	if err := p.runner.CheckSession(ctx, p.request, p.options); errors.Is(err, agent.ErrUsage) {
+		return err
+	}
+	return nil
+}
+
 // openHooks opens the hooks of the session. One of its settings that cannot be
 // opened is an error; one of the manager's is a warning.
 func (p *starting) openHooks(ctx context.Context, warn func(string)) (*Hooks, error) {

@@ -53,6 +53,9 @@ bus-agent session start --agent RUNTIME --mode tmux --name look`,
 			if prog.Env.Executable == "" {
 				return errors.New("cannot start sessions: the path of the program is unknown")
 			}
+			if err := newManager(ctx, prog, opts.Settings, func(string) {}).Check(ctx, opts); err != nil {
+				return cmdline.CanceledBy(ctx, err)
+			}
 			entry, err := client.Start(ctx, opts)
 			if err != nil {
 				return cmdline.CanceledBy(ctx, err)
