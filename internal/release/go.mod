@@ -5,6 +5,7 @@ go 1.26.0
 require (
 	github.com/CycloneDX/cyclonedx-go v0.12.0 // writes bills of materials
 	github.com/goreleaser/nfpm/v2 v2.45.2 // makes deb, rpm and apk packages
+	go.yaml.in/yaml/v3 v3.0.5 // reads a workflow in a test
 	golang.org/x/mod v0.43.0 // reads and writes go.mod files, and makes the zip files of modules
 )
 
@@ -45,7 +46,6 @@ require (
 	github.com/ulikunitz/xz v0.5.15 // indirect
 	github.com/xanzy/ssh-agent v0.3.3 // indirect
 	gitlab.com/digitalxero/go-conventional-commit v1.0.7 // indirect
-	go.yaml.in/yaml/v3 v3.0.5 // indirect
 	golang.org/x/crypto v0.45.0 // indirect
 	golang.org/x/net v0.47.0 // indirect
 	golang.org/x/sys v0.38.0 // indirect

@@ -4,7 +4,6 @@ package main
 
 import (
 	"bufio"
-	"crypto/sha512"
 	"encoding/base64"
 	"encoding/json"
 	"fmt"
@@ -15,9 +14,13 @@ import (
 	"os/exec"
 	"os/signal"
 	"path/filepath"
+	"slices"
 	"strings"
+	"sync"
 	"syscall"
 	"testing"
+
+	"go.yaml.in/yaml/v3"
 )
 
 const fakeProgram = "BUS_AGENT_TEST_FAKE"
@@ -157,57 +160,104 @@ func TestLauncherNamesTheMissingPackage(t *testing.T) {
 	}
 }
 
-// checkNPM installs bus-agent with npx from a registry that serves the packed files.
+// checkNPM publishes the packages as the workflow does, and installs bus-agent with npx.
 func checkNPM(t *testing.T, a artifacts) {
-	registry := httptest.NewServer(serveNPM(t, a.dir))
-	defer registry.Close()
+	registry := &npmRegistry{packages: map[string]map[string]any{}, files: map[string][]byte{}}
+	server := httptest.NewServer(registry)
+	defer server.Close()
 	dir, home := t.TempDir(), t.TempDir()
+	login := "//" + server.Listener.Addr().String() + "/:_authToken=any\n"
+	if err := os.WriteFile(filepath.Join(home, "npmrc"), []byte(login), 0o600); err != nil {
+		t.Fatal(err)
+	}
 	environ := []string{
-		"HOME=" + home, "npm_config_registry=" + registry.URL, "npm_config_cache=" + filepath.Join(home, "cache"),
+		"HOME=" + home, "npm_config_registry=" + server.URL, "npm_config_cache=" + filepath.Join(home, "cache"),
 		"npm_config_userconfig=" + filepath.Join(home, "npmrc"), "npm_config_globalconfig=" + filepath.Join(home, "global"),
 		"npm_config_audit=false", "npm_config_fund=false", "npm_config_update_notifier=false",
 	}
+	for range 2 { // the second time all of them are published
+		command(t, a.dir, append(slices.Clone(environ), "TAG="+a.version), "bash", "-e", "-c", publishStep(t))
+	}
+	if want := len(a.platforms) + 1; len(registry.published) != want || registry.published[want-1] != "bus-agent" {
+		t.Errorf("published: %q", registry.published)
+	}
+	tag := "latest"
+	if strings.Contains(a.version, "-") {
+		tag = "next"
+	}
+	if tags := registry.packages["bus-agent"]["dist-tags"].(map[string]any); tags[tag] != strings.TrimPrefix(a.version, "v") {
+		t.Errorf("tags of bus-agent: %v", tags)
+	}
 	for _, program := range []string{"bus-agent", "bus-agent-mcp"} {
-		out := command(t, t.TempDir(), environ, "npx", "--yes", "--package=bus-agent", program, "--version")
+		out := command(t, t.TempDir(), environ, "npx", "--yes", "--package=bus-agent@"+tag, program, "--version")
 		if !strings.Contains(out, a.version) {
 			t.Errorf("npx %s --version prints %q", program, out)
 		}
 	}
-	command(t, dir, environ, "npm", "install", "bus-agent")
+	command(t, dir, environ, "npm", "install", "bus-agent@"+tag)
 	if found, err := filepath.Glob(filepath.Join(dir, "node_modules", "@busdk", "*")); err != nil || len(found) != 1 || filepath.Base(found[0]) != strings.TrimPrefix(npmName(here), "@busdk/") {
 		t.Errorf("npm installs the programs %q, %v", found, err)
 	}
 	checkAnswer(t, filepath.Join(dir, "node_modules", ".bin", "bus-agent"))
 }
 
-// serveNPM returns a registry of npm with the packages in a folder.
-func serveNPM(t *testing.T, dir string) http.Handler {
+// publishStep returns what the workflow runs to publish the packages.
+func publishStep(t *testing.T) string {
 	t.Helper()
-	packages := http.NewServeMux()
-	packages.Handle("GET /files/", http.StripPrefix("/files/", http.FileServer(http.Dir(dir))))
-	for _, name := range list(t, dir) {
-		if !strings.HasSuffix(name, ".tgz") {
-			continue
-		}
-		data, err := os.ReadFile(filepath.Join(dir, name))
-		if err != nil {
-			t.Fatal(err)
-		}
-		var m map[string]any
-		text := command(t, dir, nil, "tar", "-xzOf", name, "package/package.json")
-		if err := json.Unmarshal([]byte(text), &m); err != nil {
-			t.Fatal(err)
-		}
-		version, sum := m["version"].(string), sha512.Sum512(data)
-		packages.HandleFunc("GET /"+strings.ReplaceAll(m["name"].(string), "/", "%2f"), func(w http.ResponseWriter, r *http.Request) {
-			m["dist"] = map[string]string{
-				"tarball":   "http://" + r.Host + "/files/" + name,
-				"integrity": "sha512-" + base64.StdEncoding.EncodeToString(sum[:]),
-			}
-			json.NewEncoder(w).Encode(map[string]any{
-				"name": m["name"], "dist-tags": map[string]string{"latest": version}, "versions": map[string]any{version: m},
-			})
-		})
+	text, err := os.ReadFile("../../.github/workflows/release.yml")
+	if err != nil {
+		t.Fatal(err)
 	}
-	return packages
+	var workflow struct {
+		Jobs map[string]struct{ Steps []struct{ Run string } }
+	}
+	if err := yaml.Unmarshal(text, &workflow); err != nil {
+		t.Fatal(err)
+	}
+	for _, step := range workflow.Jobs["npm"].Steps {
+		if strings.Contains(step.Run, "npm publish") {
+			return step.Run
+		}
+	}
+	t.Fatal("no step publishes packages")
+	return ""
+}
+
+// npmRegistry is a registry of npm.
+type npmRegistry struct {
+	mu        sync.Mutex
+	packages  map[string]map[string]any // their documents, by name
+	files     map[string][]byte         // by path
+	published []string                  // names, in order
+}
+
+func (r *npmRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	name := strings.TrimPrefix(q.URL.Path, "/")
+	switch document := r.packages[name]; {
+	case q.Method == http.MethodPut:
+		var sent map[string]any
+		if err := json.NewDecoder(q.Body).Decode(&sent); err != nil || document != nil {
+			http.Error(w, fmt.Sprint(err), http.StatusConflict)
+			return
+		}
+		for file, a := range sent["_attachments"].(map[string]any) {
+			data, err := base64.StdEncoding.DecodeString(a.(map[string]any)["data"].(string))
+			if err != nil {
+				http.Error(w, err.Error(), http.StatusBadRequest)
+				return
+			}
+			r.files[name+"/-/"+file] = data
+		}
+		delete(sent, "_attachments")
+		r.packages[name], r.published = sent, append(r.published, name)
+		fmt.Fprint(w, "{}")
+	case document != nil:
+		json.NewEncoder(w).Encode(document)
+	case r.files[name] != nil:
+		w.Write(r.files[name])
+	default:
+		http.Error(w, "{}", http.StatusNotFound)
+	}
 }
