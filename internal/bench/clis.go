@@ -4,6 +4,7 @@ package main
 
 import (
 	"fmt"
+	"os"
 	"path/filepath"
 	"slices"
 	"time"
@@ -21,10 +22,11 @@ var clis = []struct {
 	first  []string // its arguments before the model
 	last   []string // and before the prompt
 	sdk    string   // the module of its vendor, "" for none
+	home   string   // the variable of its home, where a new one costs it time
 }{
-	{targets.Codex, []string{"exec"}, nil, "@openai/codex-sdk/dist/index.js"},
-	{targets.Claude, nil, []string{"-p"}, "@anthropic-ai/claude-agent-sdk/sdk.mjs"},
-	{targets.Gemini, []string{"--skip-trust"}, []string{"-p"}, ""},
+	{targets.Codex, []string{"exec"}, nil, "@openai/codex-sdk/dist/index.js", "CODEX_HOME"},
+	{targets.Claude, nil, []string{"-p"}, "@anthropic-ai/claude-agent-sdk/sdk.mjs", ""},
+	{targets.Gemini, []string{"--skip-trust"}, []string{"-p"}, "", ""},
 }
 
 // runsOfCLIs compares runs of real CLIs by bus-agent with the CLIs themselves and with
@@ -47,6 +49,7 @@ func (b *bench) runsOfCLIs() error {
 			run = append(append(run, "--"), w.args...)
 		}
 		works := []work[time.Duration]{timed(w.command(spoken, bare...)), timed(w.command(spoken, run...))}
+		others := []string{t.Runtime + " itself"}
 		sdk := installed(b.sdks, c.sdk)
 		if c.sdk != "" && sdk != nil {
 			script, err := filepath.Abs("internal/bench/testdata/sdk.mjs")
@@ -55,8 +58,13 @@ func (b *bench) runsOfCLIs() error {
 			}
 			works = append(works, timed(w.command(spoken, slices.Concat(
 				[]string{cli[1], script, t.Runtime, "file://" + sdk[0], cli[0], t.Model, prompt}, w.args)...)))
+			others = append(others, "its SDK")
 		}
-		err = b.compareRuns(t.Runtime, works)
+		if c.home != "" {
+			works = append(works, timed(w.inNewHome(c.home, bare...)))
+			others = append(others, t.Runtime+" itself in a new home")
+		}
+		err = b.compareRuns(t.Runtime, works, others)
 		w.close()
 		if err != nil {
 			return err
@@ -68,16 +76,34 @@ func (b *bench) runsOfCLIs() error {
 	return nil
 }
 
-// compareRuns compares the second work with the others.
-func (b *bench) compareRuns(runtime string, works []work[time.Duration]) error {
+// inNewHome is command with an empty home of the CLI for each call, which the variable
+// names.
+func (w *world) inNewHome(variable string, command ...string) func() error {
+	return func() error {
+		home, err := os.MkdirTemp(w.root, "home-")
+		if err != nil {
+			return err
+		}
+		fresh := *w
+		fresh.env = append(slices.Clip(w.env), variable+"="+home)
+		return fresh.command(spoken, command...)()
+	}
+}
+
+// compareRuns compares the second work, a run, with the others.
+func (b *bench) compareRuns(runtime string, works []work[time.Duration], others []string) error {
 	costs, err := inTurn(b.cliRounds, 1, works...)
 	if err != nil {
 		return err
 	}
-	name := fmt.Sprintf("one prompt to %s by bus-agent run", runtime)
-	b.addTimes(name, runtime+" itself", costs[0], costs[1], most)
-	if len(costs) > 2 {
-		b.addTimes(name, "its SDK", costs[2], costs[1], 1)
+	run := costs[1]
+	costs = slices.Delete(costs, 1, 2)
+	for i, other := range others {
+		limit := most
+		if other == "its SDK" {
+			limit = 1
+		}
+		b.addTimes(fmt.Sprintf("one prompt to %s by bus-agent run", runtime), other, costs[i], run, limit)
 	}
 	return nil
 }
