@@ -18,6 +18,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/runner"
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // ErrNotesUnavailable: the command bus cannot be found outside the workspaces, or it has
@@ -89,8 +90,8 @@ func (n *Notes) Add(ctx context.Context, note Note) ([]string, error) {
 		"--module="+note.Module, "--task="+note.WorkRef, "--session="+note.Session,
 		"--tag="+NotesTag, "--source=bus-integration-task", "--", shortened(note.Text, MaxText))
 	c.Dir, c.Env = "/", environ
-	c.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
-	c.Cancel = func() error { return syscall.Kill(-c.Process.Pid, syscall.SIGKILL) }
+	unix.OwnGroup(c)
+	c.Cancel = func() error { return unix.SignalGroup(c, syscall.SIGKILL) }
 	c.WaitDelay = time.Second
 	var stdout, stderr beginning
 	c.Stdout, c.Stderr = &stdout, &stderr

@@ -11,6 +11,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // TokenSource returns a token. rejected is "" on the first call of a request; after a 401
@@ -182,17 +184,10 @@ func checkTokenFile(path string, file *os.File) error {
 	switch {
 	case !info.Mode().IsRegular():
 		return refuse(path, "not a regular file")
-	case info.Mode().Perm()&0o077 != 0 && !isReadOnly(file):
+	case info.Mode().Perm()&0o077 != 0 && !unix.IsReadOnly(file):
 		return refuse(path, "other users can read or write it; run chmod 600 on it")
 	}
 	return nil
-}
-
-// isReadOnly reports whether a file is on a read-only mount.
-func isReadOnly(file *os.File) bool {
-	const readOnly = 1 // ST_RDONLY of Linux and MNT_RDONLY of other systems
-	var mount syscall.Statfs_t
-	return syscall.Fstatfs(int(file.Fd()), &mount) == nil && mount.Flags&readOnly != 0
 }
 
 // repositoryOf returns the Git repository that a file is in. The home folder is not

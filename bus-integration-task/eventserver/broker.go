@@ -7,9 +7,9 @@ import (
 	"os"
 	"slices"
 	"strings"
-	"syscall"
 	"time"
 
+	"github.com/busdk/bus-integration-task/internal/unix"
 	"github.com/nats-io/nats.go"
 	"github.com/nats-io/nats.go/jetstream"
 
@@ -227,8 +227,6 @@ func (b *broker) close() {
 	}
 	b.embedded.close()
 	if b.lock != nil {
-		// Closing alone would not unlock it while a process that is being started has a copy.
-		_ = syscall.Flock(int(b.lock.Fd()), syscall.LOCK_UN)
-		b.lock.Close()
+		_ = unix.Unlock(b.lock)
 	}
 }

@@ -6,28 +6,21 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"syscall"
+
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // lockStore makes the folder of a store and locks it. JetStream does not: two servers in
-// one folder would destroy each other's events. The kernel releases the lock at the end of
-// the process.
+// one folder would destroy each other's events.
 func lockStore(folder string) (*os.File, error) {
 	if err := os.MkdirAll(folder, 0o700); err != nil {
 		return nil, fmt.Errorf("store: %w", err)
 	}
-	f, err := os.OpenFile(filepath.Join(folder, "bus-events.lock"), os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return nil, fmt.Errorf("store: %w", err)
-	}
-	for err = syscall.EINTR; errors.Is(err, syscall.EINTR); {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	f, err := unix.Lock(filepath.Join(folder, "bus-events.lock"))
+	if errors.Is(err, unix.ErrHeld) {
 		err = errors.New("another server uses it; end that one, or name another folder")
 	}
 	if err != nil {
-		f.Close()
 		return nil, fmt.Errorf("store %s: %w", folder, err)
 	}
 	return f, nil
@@ -51,8 +44,7 @@ func (d *disk) take(size int) bool {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	need := 2 * int64(size) // in a cluster it is also in the journal of the replication
-	var s syscall.Statfs_t
-	if err := syscall.Statfs(d.folder, &s); err == nil && int64(s.Bavail)*int64(s.Bsize)-d.pending-need < d.minimum {
+	if free, err := unix.FreeSpace(d.folder); err == nil && free-d.pending-need < d.minimum {
 		return false
 	}
 	d.pending += need

@@ -5,8 +5,8 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"syscall"
 
+	"github.com/busdk/bus-integration-task/internal/unix"
 	"github.com/busdk/bus-integration-task/task"
 )
 
@@ -23,25 +23,12 @@ func Alone(folder, recipient string) (release func(), err error) {
 		return nil, err
 	}
 	name := filepath.Join(folder, recipient+".lock")
-	f, err := os.OpenFile(name, os.O_RDWR|os.O_CREATE|syscall.O_NOFOLLOW|syscall.O_NONBLOCK, 0o600)
-	if err != nil {
-		return nil, err
-	}
-	for {
-		err = syscall.Flock(int(f.Fd()), syscall.LOCK_EX|syscall.LOCK_NB)
-		if !errors.Is(err, syscall.EINTR) {
-			break
-		}
-	}
-	if errors.Is(err, syscall.EWOULDBLOCK) {
+	f, err := unix.Lock(name)
+	if errors.Is(err, unix.ErrHeld) {
 		err = fmt.Errorf("%w: @%s: it holds %s; stop it, or use --one-worker-per-recipient=false", ErrNotAlone, recipient, name)
 	}
 	if err != nil {
-		f.Close()
 		return nil, err
 	}
-	return func() {
-		_ = syscall.Flock(int(f.Fd()), syscall.LOCK_UN) // Close does so unless a process that is being started has a copy
-		f.Close()
-	}, nil
+	return func() { _ = unix.Unlock(f) }, nil
 }

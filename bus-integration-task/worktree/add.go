@@ -9,6 +9,8 @@ import (
 	"path/filepath"
 	"strings"
 	"time"
+
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // Options describe the worktree of one attempt at a task.
@@ -105,7 +107,7 @@ func (r *Repository) admin(id string) string { return filepath.Join(r.common, "w
 
 // Close releases the worktree without removing it. Another process can then reuse or
 // prune it. The kernel does the same when the process ends.
-func (w *Worktree) Close() error { return unlock(w.lock) }
+func (w *Worktree) Close() error { return unix.Unlock(w.lock) }
 
 // Retain is Close for a worktree with work that is nowhere else: [Stale.Retained] is set in
 // what Prune reports of it, now and after it was reused. A .git that the task has put there
@@ -152,12 +154,12 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 		return nil, err
 	}
 	if err := w.choose(ctx, p, o); err != nil {
-		unlock(guard)
+		unix.Unlock(guard)
 		return nil, err
 	}
 	w.record.Path = filepath.Join(w.Folder(), checkoutName(r))
 	err = w.register()
-	unlock(guard)
+	unix.Unlock(guard)
 	if err == nil {
 		err = w.checkOut(ctx, p, o)
 	}

@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 const (
@@ -76,20 +78,19 @@ func (p *private) git(ctx context.Context, c call, args ...string) (code int, er
 	if c.hold != nil {
 		cmd.ExtraFiles = []*os.File{c.hold}
 	}
-	cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true}
+	unix.OwnGroup(cmd)
 	cmd.WaitDelay = grace + time.Second
 	var kill *time.Timer
 	cmd.Cancel = func() error {
-		group := -cmd.Process.Pid
-		kill = time.AfterFunc(grace, func() { syscall.Kill(group, syscall.SIGKILL) })
-		return syscall.Kill(group, syscall.SIGTERM)
+		kill = time.AfterFunc(grace, func() { unix.SignalGroup(cmd, syscall.SIGKILL) })
+		return unix.SignalGroup(cmd, syscall.SIGTERM)
 	}
 	err = cmd.Run()
 	if kill != nil {
 		kill.Stop()
 		// The number of the group is not given to another process while the group has a
 		// member. Where it has none, this has to hit a reused number in the same instant.
-		syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL)
+		unix.SignalGroup(cmd, syscall.SIGKILL)
 	}
 	if cause := context.Cause(ctx); cause != nil && err != nil {
 		if errors.Is(cause, errTimeout) {
@@ -129,11 +130,7 @@ func message(stderr []byte, exit *exec.ExitError) string {
 func full(dirs ...string) string {
 	const nearly = 16 << 20
 	for _, dir := range dirs {
-		var disk syscall.Statfs_t
-		if err := syscall.Statfs(dir, &disk); err != nil {
-			continue
-		}
-		if free := uint64(disk.Bavail) * uint64(disk.Bsize); free < nearly {
+		if free, err := unix.FreeSpace(dir); err == nil && free < nearly {
 			return fmt.Sprintf(" (no space left: %d KiB on the disk of %s)", free>>10, dir)
 		}
 	}

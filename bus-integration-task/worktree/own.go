@@ -2,7 +2,8 @@ package worktree
 
 import (
 	"os"
-	"syscall"
+
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // checkOwn refuses a folder that another user could change: git would read what that user
@@ -12,7 +13,7 @@ func checkOwn(what, folder string) error {
 	if err != nil {
 		return problem(ErrGit, "%s: %w", what, err)
 	}
-	if stat, ok := info.Sys().(*syscall.Stat_t); !ok || int(stat.Uid) != os.Geteuid() {
+	if !unix.IsOwn(info) {
 		return problem(ErrUnsupported, "%s %s: it belongs to another user; choose a folder of yours", what, folder)
 	}
 	if !info.IsDir() || info.Mode().Perm()&0o022 != 0 {

@@ -12,6 +12,8 @@ import (
 	"slices"
 	"strings"
 	"syscall"
+
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // A private is a git directory that the bridge makes for one operation and removes after
@@ -101,10 +103,10 @@ func (p *private) setHead(ref string) error {
 func (p *private) close() {
 	os.RemoveAll(p.dir)
 	if p.lock != nil {
-		unlock(p.lock)
+		unix.Unlock(p.lock)
 	}
 	if p.held != nil {
-		unlock(p.held)
+		unix.Unlock(p.held)
 	}
 }
 
@@ -288,7 +290,7 @@ func (p *private) isAncestor(ctx context.Context, old, new string) (bool, error)
 
 // readData reads a regular file of bounded size, and follows no link.
 func readData(name string) ([]byte, error) {
-	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|syscall.O_NOFOLLOW, 0)
+	f, err := os.OpenFile(name, os.O_RDONLY|syscall.O_NONBLOCK|unix.NoFollow, 0)
 	if err != nil {
 		return nil, err
 	}

@@ -5,6 +5,8 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // A Promotion is what [Worktree.Promote] has done.
@@ -179,7 +181,7 @@ func (r *Repository) exclusive(ctx context.Context) (p *private, err error) {
 		return nil, err
 	}
 	if p, err = r.private(); err != nil {
-		unlock(held)
+		unix.Unlock(held)
 		return nil, err
 	}
 	p.held = held

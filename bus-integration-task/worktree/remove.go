@@ -6,6 +6,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // Remove removes the checkout, its links and its git directory, and closes the worktree.
@@ -62,7 +64,7 @@ func (w *Worktree) discard() error {
 	err := removeAll(w.record.Root, w.Folder())
 	err = errors.Join(err, w.repo.removeAdmin(w.record.ID))
 	if w.lock != nil {
-		unlock(w.lock)
+		unix.Unlock(w.lock)
 	}
 	// As git does it.
 	os.Remove(filepath.Join(w.repo.common, "worktrees"))
@@ -182,7 +184,7 @@ func (r *Repository) pruneRest(ctx context.Context, id string) error {
 	if err != nil {
 		return err
 	}
-	defer unlock(guard)
+	defer unix.Unlock(guard)
 	admin := r.admin(id)
 	if !exists(filepath.Join(admin, lockName)) {
 		os.Remove(admin) // only an empty one
@@ -195,7 +197,7 @@ func (r *Repository) pruneRest(ctx context.Context, id string) error {
 	if err != nil {
 		return nil // in use
 	}
-	defer unlock(lock)
+	defer unix.Unlock(lock)
 	if err := r.removeAdmin(id); err != nil {
 		return problem(ErrGit, "worktree %s: %w", id, err)
 	}
@@ -214,7 +216,7 @@ func (r *Repository) pruneState() error {
 			continue
 		}
 		err = errors.Join(err, os.RemoveAll(dir))
-		unlock(lock)
+		unix.Unlock(lock)
 	}
 	return err
 }

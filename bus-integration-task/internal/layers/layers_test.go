@@ -17,6 +17,7 @@ const module = "github.com/busdk/bus-integration-task/"
 // rows lists the packages, base first. A package imports packages of earlier rows only, and
 // those below its own folder.
 var rows = [][]string{
+	{"internal/unix"},
 	{"task", "events"},
 	{"task/simulate", "eventserver", "tasklog", "closeout", "worktree"},
 	{"worker/backend"},
@@ -64,7 +65,7 @@ func TestPackagesImportEarlierRows(t *testing.T) {
 // only lists what a few packages alone import: brokers, programs, and the agents.
 var only = map[string][]string{
 	"github.com/nats-io/":               {"eventserver", "internal/soak"},
-	"os/exec":                           {"closeout", "worktree", "worker/backend", "worker", "cmd/bus-integration-task", "internal/demo", "internal/soak"},
+	"os/exec":                           {"internal/unix", "closeout", "worktree", "worker/backend", "worker", "cmd/bus-integration-task", "internal/demo", "internal/soak"},
 	"github.com/busdk/bus-agent/runner": {"closeout", "worker/backend", "worker", "cmd/bus-integration-task"},
 }
 

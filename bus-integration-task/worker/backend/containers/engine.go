@@ -11,11 +11,11 @@ import (
 	"slices"
 	"strconv"
 	"strings"
-	"syscall"
 	"time"
 
 	"github.com/busdk/bus-agent/runner"
 
+	"github.com/busdk/bus-integration-task/internal/unix"
 	"github.com/busdk/bus-integration-task/worker/backend/internal/excerpt"
 )
 
@@ -178,7 +178,7 @@ func isStale(by string) bool {
 	if err != nil || pid <= 0 || by != owner(pid) {
 		return false
 	}
-	return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH) || pid == 1 && os.Getpid() == 1
+	return unix.IsGone(pid) || pid == 1 && os.Getpid() == 1
 }
 
 // passed returns the variables that the integration passes on to a run.
@@ -200,7 +200,7 @@ func run(ctx context.Context, cmd *exec.Cmd, passed []string, stop func()) (Exit
 	masker := runner.NewMasker(passed)
 	maskedOut, maskedErr := masker.Writer(stdout), masker.Writer(stderr)
 	cmd.Stdout, cmd.Stderr = maskedOut, maskedErr
-	ownGroup(cmd)
+	unix.OwnGroup(cmd)
 	// Wait returns this long after the command has ended, though a process that it
 	// left has the output open.
 	cmd.WaitDelay = time.Second

@@ -12,6 +12,7 @@ import (
 	"syscall"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
 // A Process runs commands as processes of this machine, for tests. It ignores the image.
@@ -135,12 +136,9 @@ func isolated(unshare, dir string, mounts []Mount, args []string) []string {
 	return append(append(all, "--"), args...)
 }
 
-// ownGroup makes cmd the leader of a process group.
-func ownGroup(cmd *exec.Cmd) { cmd.SysProcAttr = &syscall.SysProcAttr{Setpgid: true} }
-
 // killGroup kills the processes that are left in the group of cmd.
 func killGroup(cmd *exec.Cmd) {
-	if err := syscall.Kill(-cmd.Process.Pid, syscall.SIGKILL); err != nil && !errors.Is(err, syscall.ESRCH) {
+	if err := unix.SignalGroup(cmd, syscall.SIGKILL); err != nil && !errors.Is(err, os.ErrProcessDone) {
 		_ = cmd.Process.Kill() // it has ended, or belongs to another user
 	}
 }
