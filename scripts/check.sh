@@ -42,7 +42,7 @@ GOOS=darwin GOARCH=arm64 go build -o /dev/null ./cmd/bus-agent
 for os in windows freebsd; do
 	GOOS=$os go build ./... # programs that import the library; package process starts nothing there
 done
-for m in bus-*/ otel; do GOOS=windows go -C "$m" build ./...; done
+for m in bus-*/ otel; do GOOS=windows go -C "$m" build -o /dev/null ./...; done
 for keep in $backends; do
 	tags=urfave_cli_no_docs
 	for b in $backends; do
