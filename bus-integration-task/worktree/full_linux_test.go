@@ -28,7 +28,7 @@ func TestFullDisk(t *testing.T) {
 	t.Parallel()
 	disk := t.TempDir()
 	cmd := exec.CommandContext(t.Context(), os.Args[0], "-test.run=^TestFullDisk$", "-test.v")
-	cmd.Env = append(os.Environ(), diskEnv+"="+disk, "TMPDIR="+disk)
+	cmd.Env = append(os.Environ(), diskEnv+"="+disk, "TMPDIR="+disk, "GOTMPDIR="+disk)
 	cmd.SysProcAttr = &syscall.SysProcAttr{
 		Cloneflags:  syscall.CLONE_NEWNS | syscall.CLONE_NEWUSER,
 		UidMappings: []syscall.SysProcIDMap{{HostID: os.Getuid(), Size: 1}},
@@ -146,6 +146,10 @@ func (b *bench) fill(left int) (release func()) {
 	defer f.Close()
 	size, page := int64(0), make([]byte, os.Getpagesize())
 	for err == nil {
+		if size > 8<<20 {
+			os.Remove(name)
+			b.t.Fatal("this is another disk than the small one")
+		}
 		var n int
 		n, err = f.Write(page)
 		size += int64(n)

@@ -3,6 +3,7 @@
 package preferences
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -86,7 +87,8 @@ func TestReadOnlyDirectory(t *testing.T) {
 	t.Cleanup(func() { os.Chmod(dir, 0o700) })
 	if os.Geteuid() == 0 {
 		check(t, os.Chmod(s.path, 0o644))
-		for above := filepath.Dir(dir); strings.HasPrefix(above, filepath.Clean(os.TempDir())+"/"); above = filepath.Dir(above) {
+		temporary := filepath.Clean(cmp.Or(os.Getenv("GOTMPDIR"), os.TempDir())) // as t.TempDir
+		for above := filepath.Dir(dir); strings.HasPrefix(above, temporary+"/"); above = filepath.Dir(above) {
 			check(t, os.Chmod(above, 0o755))
 		}
 	}
