@@ -89,8 +89,8 @@ func TestCodexLogin(t *testing.T) {
 	}
 }
 
-// Runs leave the user's databases alone. Codex would store the places of session files in
-// them, and not find a session whose private home then has another name.
+// Runs leave the user's databases alone. Codex would store paths of session files in them,
+// and not find a session in a private home with another name.
 func TestCodexDatabases(t *testing.T) {
 	t.Parallel()
 	w := newCodex(t, modeltest.Always(answer("ok")), nil)

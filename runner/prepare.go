@@ -118,6 +118,15 @@ type prepared struct {
 // anything is written. With an error it returns what is resolved by then, which need
 // not be closed.
 func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Output, what purpose) (*prepared, error) {
+	p, err := r.resolveRequest(ctx, req, out, what)
+	if err != nil {
+		return p, err
+	}
+	return p, p.arrange(ctx, p.selection.Runtime)
+}
+
+// resolveRequest is prepare without what is looked up or made in folders.
+func (r *Runner) resolveRequest(ctx context.Context, req agent.Request, out agent.Output, what purpose) (*prepared, error) {
 	p := &prepared{
 		req: req, out: out, purpose: what,
 		silence:    cmp.Or(r.silence, resultSilence),
@@ -180,7 +189,7 @@ func (r *Runner) prepare(ctx context.Context, req agent.Request, out agent.Outpu
 	if err := context.Cause(ctx); err != nil {
 		return p, canceled(p.req.Runtime, err)
 	}
-	return p, p.arrange(ctx, rt)
+	return p, nil
 }
 
 // choose sets the use of rt for the purpose.

@@ -53,37 +53,43 @@ func (r *Runner) StartSession(ctx context.Context, req agent.Request, options se
 	return p.begin(s, err)
 }
 
-// CheckSession returns the error of StartSession that can be found before a process is
-// started or a file is written, and no warnings.
+// CheckSession returns the error of StartSession that is in the request and the settings
+// alone. It writes nothing, and looks at no folder of the repository but to find AGENTS.md.
+// Runner.Warn receives warnings only with an error, because StartSession has them too.
 func (r *Runner) CheckSession(ctx context.Context, req agent.Request, options session.Options) error {
 	purpose, err := r.sessionPurpose(req, options)
 	if err != nil {
 		return err
 	}
+	var warnings []string
 	quiet := *r
-	quiet.Warn = func(string) {}
-	p, err := quiet.prepare(ctx, req, agent.Output{}, purpose)
+	quiet.Warn = func(line string) { warnings = append(warnings, line) }
+	_, err = quiet.resolveRequest(ctx, req, agent.Output{}, purpose)
 	if err != nil {
-		return err
+		for _, line := range warnings {
+			r.warn(line)
+		}
 	}
-	defer p.close(ctx)
-	return p.build()
+	return err
 }
 
 // sessionPurpose returns what a session with the options is prepared for.
 func (r *Runner) sessionPurpose(req agent.Request, options session.Options) (purpose, error) {
 	mode, err := session.ParseMode(string(options.Mode))
+	if err == nil {
+		err = options.CheckAccess(req.Access)
+	}
 	switch {
 	case err != nil:
 		return 0, err
 	case mode != session.ModeTmux:
-		return forSession, options.CheckAccess(req.Access)
+		return forSession, nil
 	case options.Stderr != nil:
 		return 0, agent.Usagef("an agent in mode tmux has no standard error, so Options.Stderr has no use; nothing was started")
 	case r.terminals() == nil:
 		return 0, agent.Usagef("%w; nothing was started", session.ErrNoTerminals)
 	}
-	return forTerminal, options.CheckAccess(req.Access)
+	return forTerminal, nil
 }
 
 // begin sends the first message to a session that was opened.

@@ -8,12 +8,12 @@ memory="$(awk '/^MemAvailable:/ { print $2 }' /proc/meminfo 2>/dev/null || true)
 if [ "${memory:-0}" -lt $((12 * gigabyte)) ] || ! dir="$(mktemp -d /dev/shm/XXX 2>/dev/null)"; then
 	exec "$@"
 fi
-trap 'chmod -R u+w "$dir"; rm -rf "$dir"' EXIT
+trap 'chmod -R u+w "$dir" 2>/dev/null || true; rm -rf "$dir" || true' EXIT
 chmod 755 "$dir" # some tests become another user
 printf '#!/bin/sh\n' >"$dir/program"
 chmod +x "$dir/program"
 if "$dir/program" 2>/dev/null && [ "$(df --output=avail -k "$dir" | tail -n 1)" -ge $((6 * gigabyte)) ]; then
 	export TMPDIR="$dir"
-	unset GOTMPDIR # tests would be there
+	unset GOTMPDIR # tests prefer it to TMPDIR
 fi
 "$@"

@@ -12,9 +12,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/session"
 )
 
 const fullRuntime, fullLimit, fullWorkdir = "BUS_AGENT_TEST_RUNTIME", "BUS_AGENT_TEST_LIMIT", "BUS_AGENT_TEST_WORKDIR"
@@ -82,6 +84,41 @@ func runOnFullDisk(t *testing.T, id string) {
 	}
 	if temp := names(t, strings.TrimPrefix(r.Environ[2], "TMPDIR=")); len(temp) > 1 {
 		t.Errorf("temporary files are left: %q", temp[1:])
+	}
+}
+
+// A check of a session makes no file, not even for a moment.
+func TestCheckSessionWritesNothing(t *testing.T) {
+	t.Parallel()
+	for _, rt := range running() {
+		if rt.Session == nil {
+			continue
+		}
+		t.Run(rt.ID, func(t *testing.T) {
+			t.Parallel()
+			work, r := newHostileRun(t, rt)
+			if err := os.WriteFile(filepath.Join(work, "AGENTS.md"), []byte("be brief\n"), 0o644); err != nil {
+				t.Fatal(err)
+			}
+			long := time.Unix(1, 0)
+			dirs := []string{work, filepath.Join(work, ".git"), strings.TrimPrefix(r.Environ[1], "HOME="), strings.TrimPrefix(r.Environ[2], "TMPDIR=")}
+			for _, dir := range dirs {
+				if err := os.Chtimes(dir, long, long); err != nil {
+					t.Fatal(err)
+				}
+			}
+			if err := r.CheckSession(t.Context(), agent.Request{Runtime: rt.ID, Workdir: work, TrustWorkspace: true}, session.Options{}); err != nil {
+				t.Error(err)
+			}
+			if err := r.CheckSession(t.Context(), agent.Request{Runtime: rt.ID, Workdir: work, AddDirs: []string{"nowhere"}}, session.Options{}); !errors.Is(err, agent.ErrUsage) {
+				t.Errorf("a folder that is absent: %v", err)
+			}
+			for _, dir := range dirs {
+				if info, err := os.Stat(dir); err != nil || !info.ModTime().Equal(long) {
+					t.Errorf("%s was changed, %v", dir, err)
+				}
+			}
+		})
 	}
 }
 

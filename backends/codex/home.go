@@ -91,8 +91,8 @@ func prepareHome(inv registry.Invocation, w *instructions.Workspace, deliver del
 		if !inv.TrustWorkspace {
 			setup.Warnings = append(setup.Warnings, leftOut(w.Chain())...)
 		}
-		// A database of the user, which an inherited CODEX_SQLITE_HOME or config.toml can
-		// name, would remember session files at places that the run has not.
+		// An inherited CODEX_SQLITE_HOME or config.toml can name databases of the user. They
+		// would store paths of session files that exist only in this home.
 		setup.Args = append(setup.Args, config("sqlite_home", home.Path())...)
 		setup.Complete = func(result *agent.Result) { complete(home, result) }
 		if err := deliver(inv, w, own, home, setup); err != nil || inv.Schema == nil {

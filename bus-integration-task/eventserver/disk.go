@@ -18,10 +18,10 @@ func lockStore(folder string) (*os.File, error) {
 	}
 	f, err := unix.Lock(filepath.Join(folder, "bus-events.lock"))
 	if errors.Is(err, unix.ErrHeld) {
-		err = errors.New("another server uses it; end that one, or name another folder")
+		err = fmt.Errorf("another server uses %s; end that one, or name another folder", folder)
 	}
 	if err != nil {
-		return nil, fmt.Errorf("store %s: %w", folder, err)
+		return nil, fmt.Errorf("store: %w", err)
 	}
 	return f, nil
 }

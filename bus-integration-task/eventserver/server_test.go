@@ -253,7 +253,7 @@ func TestStoreBelongsToOneServer(t *testing.T) {
 	t.Parallel()
 	c := fast(t)
 	first := open(t, c)
-	if second, err := eventserver.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "another server uses it") {
+	if second, err := eventserver.Open(t.Context(), c); err == nil || !strings.Contains(err.Error(), "another server uses "+c.Store) {
 		second.Close()
 		t.Fatal(err)
 	}

@@ -148,7 +148,7 @@ func (b *bench) fill(left int) (release func()) {
 	for err == nil {
 		if size > 8<<20 {
 			os.Remove(name)
-			b.t.Fatal("this is another disk than the small one")
+			b.t.Fatal("the filler is on another disk")
 		}
 		var n int
 		n, err = f.Write(page)

@@ -49,7 +49,7 @@ func (b *bench) runsOfCLIs() error {
 			run = append(append(run, "--"), w.args...)
 		}
 		works := []work[time.Duration]{timed(w.command(spoken, bare...)), timed(w.command(spoken, run...))}
-		others := []string{t.Runtime + " itself"}
+		others := []other{{t.Runtime + " itself", most}}
 		sdk := installed(b.sdks, c.sdk)
 		if c.sdk != "" && sdk != nil {
 			script, err := filepath.Abs("internal/bench/testdata/sdk.mjs")
@@ -58,11 +58,11 @@ func (b *bench) runsOfCLIs() error {
 			}
 			works = append(works, timed(w.command(spoken, slices.Concat(
 				[]string{cli[1], script, t.Runtime, "file://" + sdk[0], cli[0], t.Model, prompt}, w.args)...)))
-			others = append(others, "its SDK")
+			others = append(others, other{"its SDK", 1})
 		}
 		if c.home != "" {
 			works = append(works, timed(w.inNewHome(c.home, bare...)))
-			others = append(others, t.Runtime+" itself in a new home")
+			others = append(others, other{t.Runtime + " itself in a new home", most})
 		}
 		err = b.compareRuns(t.Runtime, works, others)
 		w.close()
@@ -90,20 +90,22 @@ func (w *world) inNewHome(variable string, command ...string) func() error {
 	}
 }
 
+// other is what a run is compared with.
+type other struct {
+	name  string
+	limit float64 // how many times as long the run may take
+}
+
 // compareRuns compares the second work, a run, with the others.
-func (b *bench) compareRuns(runtime string, works []work[time.Duration], others []string) error {
+func (b *bench) compareRuns(runtime string, works []work[time.Duration], others []other) error {
 	costs, err := inTurn(b.cliRounds, 1, works...)
 	if err != nil {
 		return err
 	}
 	run := costs[1]
 	costs = slices.Delete(costs, 1, 2)
-	for i, other := range others {
-		limit := most
-		if other == "its SDK" {
-			limit = 1
-		}
-		b.addTimes(fmt.Sprintf("one prompt to %s by bus-agent run", runtime), other, costs[i], run, limit)
+	for i, o := range others {
+		b.addTimes(fmt.Sprintf("one prompt to %s by bus-agent run", runtime), o.name, costs[i], run, o.limit)
 	}
 	return nil
 }

@@ -178,14 +178,17 @@ func checkNPM(t *testing.T, a artifacts) {
 	for range 2 { // the second time all of them are published
 		command(t, a.dir, append(slices.Clone(environ), "TAG="+a.version), "bash", "-e", "-c", publishStep(t))
 	}
-	if want := len(a.platforms) + 1; len(registry.published) != want || registry.published[want-1] != "bus-agent" {
-		t.Errorf("published: %q", registry.published)
+	registry.mu.Lock()
+	published, document := registry.published, registry.packages["bus-agent"]
+	registry.mu.Unlock()
+	if want := len(a.platforms) + 1; len(published) != want || published[want-1] != "bus-agent" {
+		t.Fatalf("published: %q", published)
 	}
 	tag := "latest"
 	if strings.Contains(a.version, "-") {
 		tag = "next"
 	}
-	if tags := registry.packages["bus-agent"]["dist-tags"].(map[string]any); tags[tag] != strings.TrimPrefix(a.version, "v") {
+	if tags := document["dist-tags"].(map[string]any); tags[tag] != strings.TrimPrefix(a.version, "v") {
 		t.Errorf("tags of bus-agent: %v", tags)
 	}
 	for _, program := range []string{"bus-agent", "bus-agent-mcp"} {

@@ -107,8 +107,9 @@ func (m *Manager) StartWith(ctx context.Context, opts StartOptions, options sess
 	return h.current().Handle(), nil
 }
 
-// Check returns the error of Start that has [agent.ErrUsage] and can be found before
-// anything is started or written. Its warnings are left to Start.
+// Check returns the usage error of Start that is in opts and the settings alone. It starts
+// and writes nothing. Warnings of the runner reach Runner.Warn, those of the agent's request
+// only with an error.
 func (m *Manager) Check(ctx context.Context, opts StartOptions) error {
 	p, err := m.prepare(ctx, opts, session.Options{})
 	if err != nil {
@@ -124,8 +125,10 @@ func (m *Manager) start(ctx context.Context, opts StartOptions, options session.
 	if err != nil {
 		return nil, err
 	}
-	if err := p.refused(ctx); err != nil && claimed == "" {
-		return nil, err
+	if claimed == "" {
+		if err := p.refused(ctx); err != nil {
+			return nil, err
+		}
 	}
 	store, err := m.store()
 	if err != nil {
@@ -183,9 +186,6 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts ResumeO
 	}
 	if id, _, _ := strings.Cut(before.Runtime, ":"); id != "" && id != p.runtime.ID {
 		return nil, agent.Usagef("session %s is of %s; %s cannot resume it", before.SessionID, before.Runtime, p.entry.Runtime)
-	}
-	if err := p.refused(ctx); err != nil {
-		return nil, err
 	}
 	p.entry.NativeID, p.entry.Created, p.entry.RunID, p.entry.Fresh = before.NativeID, before.Created, before.RunID, before.Fresh
 	p.request.Labels.Previous = cmp.Or(p.request.Labels.Previous, before.RunID)

@@ -100,8 +100,8 @@ func (m *Manager) prepare(ctx context.Context, opts StartOptions, options sessio
 	return p, p.setEnv(opts.Env)
 }
 
-// refused returns why the request is not one that the runtime can take. Other errors
-// are left to the start, which records them.
+// refused returns the usage error of the request, or nil. Other errors are left to the
+// start, which records them.
 func (p *starting) refused(ctx context.Context) error {
 	if err := p.runner.CheckSession(ctx, p.request, p.options); errors.Is(err, agent.ErrUsage) {
 		return err

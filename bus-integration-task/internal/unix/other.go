@@ -15,7 +15,7 @@ const NoFollow = 0
 
 var (
 	ErrHeld        = errors.New("another process holds it")
-	errUnsupported = fmt.Errorf("tasks cannot be worked on under %s: %w", runtime.GOOS, errors.ErrUnsupported)
+	errUnsupported = fmt.Errorf("bus-integration-task cannot work on %s: %w", runtime.GOOS, errors.ErrUnsupported)
 )
 
 func Lock(string) (*os.File, error)                     { return nil, errUnsupported }

@@ -1,7 +1,7 @@
 //go:build linux || darwin || freebsd
 
 // Package unix makes the calls of Unix systems that the module needs, so that it compiles
-// on every system. Elsewhere no lock can be taken, and no folder counts as one's own.
+// on Windows too. There no lock can be taken, and no folder counts as one's own.
 package unix
 
 import (
@@ -11,7 +11,7 @@ import (
 	"syscall"
 )
 
-// NoFollow is the flag with which a file is not opened through a link.
+// NoFollow makes [os.OpenFile] fail for a symbolic link.
 const NoFollow = syscall.O_NOFOLLOW
 
 // ErrHeld is the error of Lock if another process, or another descriptor of this one,
@@ -65,7 +65,7 @@ func IsGone(pid int) bool { return errors.Is(syscall.Kill(pid, 0), syscall.ESRCH
 func FreeSpace(folder string) (int64, error) {
 	var s syscall.Statfs_t
 	err := syscall.Statfs(folder, &s)
-	return int64(s.Bavail) * int64(s.Bsize), err
+	return max(0, int64(s.Bavail)) * int64(s.Bsize), err // below 0 on FreeBSD, where only the superuser has some left
 }
 
 // IsReadOnly reports whether a file is on a read-only mount.

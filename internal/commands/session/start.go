@@ -53,7 +53,7 @@ bus-agent session start --agent RUNTIME --mode tmux --name look`,
 			if prog.Env.Executable == "" {
 				return errors.New("cannot start sessions: the path of the program is unknown")
 			}
-			if err := newManager(ctx, prog, opts.Settings, func(string) {}).Check(ctx, opts); err != nil {
+			if err := checkStart(ctx, prog, opts); err != nil {
 				return cmdline.CanceledBy(ctx, err)
 			}
 			entry, err := client.Start(ctx, opts)
@@ -63,6 +63,24 @@ bus-agent session start --agent RUNTIME --mode tmux --name look`,
 			return printLabel(ctx, prog, client, entry)
 		}),
 	}
+}
+
+// checkStart refuses options before a process is started for the session. That process
+// reports the warnings, unless there is none.
+func checkStart(ctx context.Context, prog *cmdline.Program, opts control.StartOptions) error {
+	var warnings []string
+	manager := newManager(ctx, prog, opts.Settings, func(line string) {
+		if !slices.Contains(warnings, line) {
+			warnings = append(warnings, line)
+		}
+	})
+	err := manager.Check(ctx, opts)
+	if err != nil {
+		for _, line := range warnings {
+			prog.Screen.Warn(line)
+		}
+	}
+	return err
 }
 
 func resumeCommand(prog *cmdline.Program) *urfave.Command {
