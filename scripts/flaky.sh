@@ -44,7 +44,10 @@ wanted() { # DIR, relative to the root: reports whether it is in PKGS
 # their test. It is short, because the paths of sockets are limited, and outside the
 # repository, because bus-agent does not start agents from there and tests use their own
 # binaries as agents.
-TMPDIR=$(mktemp -d /tmp/fXXXX)
+case ${TMPDIR:-} in
+/dev/shm/???) ;; # of in-memory.sh
+*) TMPDIR=$(mktemp -d /tmp/fXXXX) ;;
+esac
 chmod 755 "$TMPDIR" # some tests become another user
 export TMPDIR RUN="${RUN:-}"
 
