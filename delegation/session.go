@@ -5,6 +5,7 @@ import (
 	"errors"
 	"slices"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -43,7 +44,27 @@ type conversation struct {
 	s    *session.Session
 	log  *log
 
-	sending sync.Mutex // one call at a time sends a message
+	over    func()                  // the budget no longer counts the agent
+	last    atomic.Pointer[counted] // the last turn
+	sending sync.Mutex              // one call at a time sends a message
+}
+
+// counted is a turn that the budget counts until ended is called.
+type counted struct {
+	turn  *session.Turn
+	ended func()
+}
+
+// settle gives back to the budget what has ended, before the caller learns of it.
+func (c *conversation) settle() {
+	if last := c.last.Load(); last != nil && ended(last.turn) {
+		last.ended()
+	}
+	select {
+	case <-c.s.Done():
+		c.over()
+	default:
+	}
 }
 
 // Start starts an agent, opens a session with it, and sends the prompt of task as
@@ -100,7 +121,7 @@ func (b *Broker) Start(ctx context.Context, task Task, asks bool, progress func(
 
 // open starts the agent of a session; over is called when it has ended.
 func (b *Broker) open(ctx context.Context, req agent.Request, asks bool, over func()) (*conversation, error) {
-	c := &conversation{asks: (asks || b.settings.Approve) && req.Access != agent.AccessRead, log: newLog()}
+	c := &conversation{over: over, asks: (asks || b.settings.Approve) && req.Access != agent.AccessRead, log: newLog()}
 	handle, err := b.sessions.StartWith(ctx, control.StartOptions{
 		Settings: control.Settings{
 			Runtime: req.Runtime, Workdir: req.Workdir, Model: req.Model, ReasoningEffort: req.ReasoningEffort, Access: req.Access,
@@ -117,7 +138,7 @@ func (b *Broker) open(ctx context.Context, req agent.Request, asks bool, over fu
 	}
 	go func() {
 		<-c.s.Done()
-		over()
+		c.settle()
 		c.log.changed()
 	}()
 	b.mu.Lock()
@@ -192,6 +213,7 @@ func (b *Broker) send(c *conversation, text string, limit time.Duration, ended f
 		ended()
 		return nil, err
 	}
+	c.last.Store(&counted{turn, ended})
 	c.log.begin(turn)
 	go func() {
 		<-turn.Done()
@@ -265,6 +287,7 @@ func (b *Broker) status(c *conversation, turn *session.Turn) Status {
 			status.Requests = append(status.Requests, b.approval(a))
 		}
 	}
+	c.settle()
 	return status
 }
 
