@@ -94,17 +94,17 @@ func TestCodexLogin(t *testing.T) {
 func TestCodexDatabases(t *testing.T) {
 	t.Parallel()
 	w := newCodex(t, modeltest.Always(answer("ok")), nil)
-	user := t.TempDir()
-	named := filepath.Join(user, "named")
+	named, inherited := t.TempDir(), t.TempDir()
 	writeFiles(t, w.home, map[string]string{".codex/config.toml": fmt.Sprintf("sqlite_home = %q\n", named)})
-	inherited := filepath.Join(user, "inherited")
 	w.env = []string{"CODEX_SQLITE_HOME=" + inherited}
 	r, o := w.run("hello", "--user-config", "on")
 	w.wantAnswer("ok", r, o)
-	r, o = w.run("hello", "--user-config", "on", "--continue")
+	r, o = w.run("hello", "--continue")
 	w.wantAnswer("ok", r, o)
-	if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
-		t.Errorf("the user's databases: %v, %v", entries, err)
+	for _, user := range []string{named, inherited} {
+		if entries, err := os.ReadDir(user); err != nil || len(entries) > 0 {
+			t.Errorf("the user's databases: %v, %v", entries, err)
+		}
 	}
 }
 
