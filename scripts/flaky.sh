@@ -40,14 +40,11 @@ wanted() { # DIR, relative to the root: reports whether it is in PKGS
 	return 1
 }
 
-# All temporary files are in one folder, whose path identifies processes that outlive
-# their test. It is short, because the paths of sockets are limited, and outside the
-# repository, because bus-agent does not start agents from there and tests use their own
-# binaries as agents.
-case ${TMPDIR:-} in
-/dev/shm/???) ;; # of in-memory.sh
-*) TMPDIR=$(mktemp -d /tmp/fXXXX) ;;
-esac
+# All temporary files are in one new folder, whose path identifies processes that outlive
+# their test: never a folder that others use, because these are killed. It is short, because
+# the paths of sockets are limited, and outside the repository, because bus-agent does not
+# start agents from there and tests use their own binaries as agents.
+TMPDIR=$(mktemp -d "${TMPDIR:-/tmp}/XXX")
 chmod 755 "$TMPDIR" # some tests become another user
 export TMPDIR RUN="${RUN:-}"
 

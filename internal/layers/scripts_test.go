@@ -20,8 +20,12 @@ func TestScriptsFailWithoutFiles(t *testing.T) {
 				t.Fatal(err)
 			}
 			c := exec.CommandContext(t.Context(), filepath.Join(dir, "scripts", script), "argument", "another")
-			c.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir))
+			temporary := t.TempDir()
+			c.Env = append(os.Environ(), "GIT_CEILING_DIRECTORIES="+filepath.Dir(dir), "TMPDIR="+temporary)
 			out, err := c.CombinedOutput()
+			if _, gone := os.Stat(temporary); gone != nil {
+				t.Errorf("removed the folder for temporary files: %v", gone)
+			}
 			if err == nil || !strings.HasPrefix(string(out), "no files ") || strings.Count(string(out), "\n") != 1 {
 				t.Errorf("%v, %q", err, out)
 			}
