@@ -3,6 +3,8 @@
 package main
 
 import (
+	"crypto/sha256"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -51,6 +53,17 @@ func startSupervised(t *testing.T) *supervised {
 		t.Fatal("the owner has no agent")
 	}
 	return s
+}
+
+// socket returns the socket of the session, which is elsewhere where its name would be
+// too long.
+func (s *supervised) socket() string {
+	folder := filepath.Join(sessionsDir(s.path("home")), s.entry.Folder)
+	if socket := filepath.Join(folder, "socket"); len(socket) <= 103 {
+		return socket
+	}
+	sum := sha256.Sum256([]byte(folder))
+	return fmt.Sprintf("/tmp/bus-agent-%d/%x", os.Getuid(), sum[:8])
 }
 
 // does runs a command that must succeed and returns what it prints.

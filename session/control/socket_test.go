@@ -35,11 +35,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	if os.Geteuid() != 0 {
 		t.Skip("only root can be another user; TestPeersOfOtherUsersAreRefused tests the rest")
 	}
-	dir, err := os.MkdirTemp("/tmp", "control-test-") // where others get to
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { os.RemoveAll(dir) })
+	dir := shortDir(t)
 	b, _, _, e := serve(t, func(b *bench) { b.Store = control.NewStore(filepath.Join(dir, "s")) })
 	socket, program := b.Store.Socket(e), filepath.Join(dir, "dialer")
 	self, err := os.Executable()
@@ -67,6 +63,18 @@ func TestOtherUsersAreRefused(t *testing.T) {
 		}
 	}
 	_ = os.Chmod(b.Store.Dir(), 0o700)
+}
+
+// shortDir returns a folder that others get to, and whose name leaves room for the
+// names of sockets, which t.TempDir does not for all values of TMPDIR.
+func shortDir(t *testing.T) string {
+	t.Helper()
+	dir, err := os.MkdirTemp("/tmp", "control-test-")
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(dir) })
+	return dir
 }
 
 // What is where a session is about to listen is replaced, whatever it is, and is
@@ -111,7 +119,8 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			b, h, c, e := serve(t)
+			state := filepath.Join(shortDir(t), "s")
+			b, h, c, e := serve(t, func(b *bench) { b.Store = control.NewStore(state) })
 			if err := b.Stop(t.Context(), h, ""); err != nil {
 				t.Fatal(err)
 			}
@@ -145,7 +154,7 @@ func TestStaleSocketIsReplaced(t *testing.T) {
 // The end of a session can remove the folder in which another one is about to listen.
 func TestSessionsShareTheFolderOfTheirSockets(t *testing.T) {
 	t.Parallel()
-	dir := filepath.Join(t.TempDir(), "sockets")
+	dir := filepath.Join(shortDir(t), "sockets")
 	var all sync.WaitGroup
 	for n := range 4 {
 		all.Go(func() {
