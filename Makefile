@@ -55,7 +55,7 @@ race:
 # ("./runner ./internal/...") and RUN select tests.
 COUNT ?= 30
 flaky:
-	@COUNT='$(COUNT)' PKGS='$(PKGS)' RUN='$(RUN)' STARTERS='$(STARTERS)' scripts/in-memory.sh scripts/flaky.sh
+	@COUNT='$(COUNT)' PKGS='$(PKGS)' RUN='$(RUN)' scripts/in-memory.sh scripts/flaky.sh
 
 # Update docs/api.txt, the list of the public API.
 api:
