@@ -3,8 +3,13 @@
 package main
 
 import (
+	"io/fs"
 	"net"
+	"os"
+	"path/filepath"
+	"strings"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
 )
@@ -33,4 +38,41 @@ func TestStopAwaits(t *testing.T) {
 			}
 		})
 	}
+}
+
+// A resume that is refused, here because a folder of the session is gone, starts and
+// writes nothing.
+func TestRefusedResumeWritesNothing(t *testing.T) {
+	t.Parallel()
+	s := newSandbox(t, "claude", "converse\n")
+	s.makeDir("extra")
+	s.exits(0, "session", "start", "--agent", "claude", "--name", "one", "--add-dir", s.path("extra"))
+	s.exits(0, "session", "send", "one", "hi")
+	s.exits(0, "session", "stop", "one")
+	if err := os.Remove(s.path("extra")); err != nil {
+		t.Fatal(err)
+	}
+	long := time.Unix(1, 0)
+	visit := func(each func(path string)) {
+		if err := filepath.WalkDir(sessionsDir(s.path("home")), func(path string, _ fs.DirEntry, err error) error {
+			each(path)
+			return err
+		}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	visit(func(path string) {
+		if err := os.Chtimes(path, long, long); err != nil {
+			t.Error(err)
+		}
+	})
+	out := s.exits(2, "session", "resume", "one")
+	if !strings.Contains(out, s.path("extra")) || strings.Count(out, "\n") != 1 {
+		t.Errorf("it says %q", out)
+	}
+	visit(func(path string) {
+		if info, err := os.Lstat(path); err != nil || !info.ModTime().Equal(long) {
+			t.Errorf("%s was changed, %v", path, err)
+		}
+	})
 }

@@ -118,6 +118,11 @@ func (m *Manager) Check(ctx context.Context, opts StartOptions) error {
 	return p.refused(ctx)
 }
 
+// CheckResume is Check for a session that is resumed.
+func (m *Manager) CheckResume(ctx context.Context, e Entry, opts ResumeOptions) error {
+	return m.Check(ctx, e.options(opts))
+}
+
 // start starts a session. claimed is the owner of an entry that was made for it, ""
 // for none.
 func (m *Manager) start(ctx context.Context, opts StartOptions, options session.Options, claimed string) (*held, error) {
@@ -186,6 +191,9 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts ResumeO
 	}
 	if id, _, _ := strings.Cut(before.Runtime, ":"); id != "" && id != p.runtime.ID {
 		return nil, agent.Usagef("session %s is of %s; %s cannot resume it", before.SessionID, before.Runtime, p.entry.Runtime)
+	}
+	if err := p.refused(ctx); err != nil {
+		return nil, err
 	}
 	p.entry.NativeID, p.entry.Created, p.entry.RunID, p.entry.Fresh = before.NativeID, before.Created, before.RunID, before.Fresh
 	p.request.Labels.Previous = cmp.Or(p.request.Labels.Previous, before.RunID)

@@ -53,7 +53,8 @@ bus-agent session start --agent RUNTIME --mode tmux --name look`,
 			if prog.Env.Executable == "" {
 				return errors.New("cannot start sessions: the path of the program is unknown")
 			}
-			if err := checkStart(ctx, prog, opts); err != nil {
+			check := func(m *control.Manager) error { return m.Check(ctx, opts) }
+			if err := checked(ctx, prog, opts.Settings, check); err != nil {
 				return cmdline.CanceledBy(ctx, err)
 			}
 			entry, err := client.Start(ctx, opts)
@@ -65,16 +66,16 @@ bus-agent session start --agent RUNTIME --mode tmux --name look`,
 	}
 }
 
-// checkStart refuses options before a process is started for the session. That process
-// reports the warnings, unless there is none.
-func checkStart(ctx context.Context, prog *cmdline.Program, opts control.StartOptions) error {
+// checked refuses what check refuses before a process is started for the session. That
+// process reports the warnings, unless there is none.
+func checked(ctx context.Context, prog *cmdline.Program, settings control.Settings, check func(*control.Manager) error) error {
 	var warnings []string
-	manager := newManager(ctx, prog, opts.Settings, func(line string) {
+	manager := newManager(ctx, prog, settings, func(line string) {
 		if !slices.Contains(warnings, line) {
 			warnings = append(warnings, line)
 		}
 	})
-	err := manager.Check(ctx, opts)
+	err := check(manager)
 	if err != nil {
 		for _, line := range warnings {
 			prog.Screen.Warn(line)
@@ -111,6 +112,10 @@ bus-agent session resume review`,
 			opts.Env, opts.TrustWorkspace = environMap(o.Env), o.TrustWorkspace
 			if len(opts.Hooks) > 0 {
 				opts.Hooks = slices.Concat(t.entry.Hooks, opts.Hooks)
+			}
+			check := func(m *control.Manager) error { return m.CheckResume(ctx, t.entry, opts) }
+			if err := checked(ctx, prog, t.entry.Settings, check); err != nil {
+				return err
 			}
 			defer runtimes.RemoveStale(context.WithoutCancel(ctx), prog, t.entry.Workdir, t.entry.OwnerPID)
 			entry, err := t.Resume(ctx, t.entry, opts)
