@@ -41,7 +41,7 @@ plan {"entries":[{"content":"test","priority":"medium","status":"in_progress"}]}
 usage_update {"size":100,"used":10}
 end_turn 10 tokens`},
 		{"patch", `tool_call {"content":[{"newText":"a\nb\n","path":"/w/new","type":"diff"}],"kind":"edit","locations":[{"path":"/w/new"}],"status":"completed","title":"add /w/new","toolCallId":"ID"}
-tool_call {"content":[{"newText":"same\ny\n","oldText":"same\nx\n","path":"/w/two","type":"diff"},{"newText":"q\n","oldText":"p\n","path":"/w/two","type":"diff"}],"kind":"edit","locations":[{"path":"/w/two"}],"status":"completed","title":"update /w/two","toolCallId":"ID"}
+tool_call {"content":[{"newText":"same\ny\n","oldText":"same\nx\n","path":"/w/two","type":"diff"},{"newText":"q","oldText":"p","path":"/w/two","type":"diff"}],"kind":"edit","locations":[{"path":"/w/two"}],"status":"completed","title":"update /w/two","toolCallId":"ID"}
 tool_call {"kind":"edit","locations":[{"path":"/w/gone"}],"status":"failed","title":"delete /w/gone","toolCallId":"ID"}
 end_turn`},
 		{"late", `tool_call {"kind":"edit","locations":[{"path":"/w/a"}],"rawInput":{"path":"/w/a"},"status":"in_progress","title":"edit /w/a","toolCallId":"3"}

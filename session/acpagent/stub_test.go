@@ -88,7 +88,7 @@ var scripts = map[string][]agent.Event{
 	"patch": { // without a call
 		{Kind: agent.KindFileChange, Changes: []agent.FileChange{
 			{Path: "/w/new", Action: "add", Diff: "@@ -0,0 +1,2 @@\n+a\n+b\n"},
-			{Path: "/w/two", Action: "update", Diff: "@@ -1,2 +1,2 @@\n same\n-x\n+y\n@@ -9 +9 @@\n-p\n+q\n\\ No newline at end of file\n"},
+			{Path: "/w/two", Action: "update", Diff: "@@ -1,2 +1,2 @@\n same\n-x\n+y\n@@ -9 +9 @@\n-p\n\\ No newline at end of file\n+q\n\\ No newline at end of file\n"},
 		}},
 		{Kind: agent.KindFileChange, Failed: true, Changes: []agent.FileChange{{Path: "/w/gone", Action: "delete"}}},
 		done,

@@ -1,6 +1,7 @@
 package acpagent
 
 import (
+	"bytes"
 	"cmp"
 	"encoding/json"
 	"fmt"
@@ -120,7 +121,8 @@ func absolute(path, workdir string) string {
 
 // diffs returns a change of a file, a piece for each of its hunks.
 func diffs(c agent.FileChange, workdir string) (pieces []piece) {
-	var before, after strings.Builder
+	var before, after bytes.Buffer
+	var mark byte // of the line before
 	some := false
 	flush := func() {
 		if !some {
@@ -138,8 +140,9 @@ func diffs(c agent.FileChange, workdir string) (pieces []piece) {
 		some = false
 	}
 	for line := range strings.Lines(c.Diff) {
-		body := line[1:]
-		switch line[0] {
+		body, last := line[1:], mark
+		mark = line[0]
+		switch mark {
 		case '@':
 			flush()
 			continue
@@ -153,7 +156,15 @@ func diffs(c agent.FileChange, workdir string) (pieces []piece) {
 		case '\n': // an empty line, without its mark
 			before.WriteString(line)
 			after.WriteString(line)
-		default: // that there is no line break at the end
+		case '\\': // the line before it ends without a line break
+			if last != '+' {
+				before.Truncate(len(bytes.TrimSuffix(before.Bytes(), []byte("\n"))))
+			}
+			if last != '-' {
+				after.Truncate(len(bytes.TrimSuffix(after.Bytes(), []byte("\n"))))
+			}
+			continue
+		default:
 			continue
 		}
 		some = true
