@@ -147,7 +147,12 @@ func TestCancelKillsGit(t *testing.T) {
 		_, err := r.Contains(ctx, "main", strings.Repeat("1", 40))
 		done <- err
 	}()
-	f := <-alive
+	var f *os.File
+	select {
+	case f = <-alive:
+	case err := <-done:
+		t.Fatal("it did not hang: ", err)
+	}
 	defer f.Close()
 	cancel(stopped)
 	if err := <-done; !errors.Is(err, stopped) {

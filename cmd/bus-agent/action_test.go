@@ -14,6 +14,7 @@ import (
 	"regexp"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
@@ -90,6 +91,10 @@ ln -s `+j.path("bin/bus-agent")+` "${GOBIN:+$GOBIN/bus-agent}${to:-}"
 
 func (j *job) write(name, text string) {
 	j.t.Helper()
+	// A process that another test forks meanwhile would have the file open for writing
+	// until it calls exec, so that it could not be run.
+	syscall.ForkLock.RLock()
+	defer syscall.ForkLock.RUnlock()
 	if err := os.WriteFile(j.path(name), []byte(text), 0o644); err != nil {
 		j.t.Fatal(err)
 	}
