@@ -108,8 +108,9 @@ type Event struct {
 	// Policy is how the policy of the session answered an approval request.
 	Policy *PolicyAnswer `json:"policy,omitempty"`
 
-	// Subagent is the ID of the tool call that started the reporting agent, empty
-	// for the main agent.
+	// Subagent identifies the subagent that reported the event: it is the ID of the tool
+	// call that started it or, with some runtimes, of its thread. It is empty for the
+	// main agent.
 	Subagent string `json:"subagent,omitempty"`
 
 	// Background is the number of open background tasks, if the runtime reports
