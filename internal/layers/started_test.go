@@ -19,7 +19,7 @@ func TestStartedProgramsAreListed(t *testing.T) {
 	listed := map[string]string{
 		"runner/run.go":                       "the executable of the selected runtime",
 		"runner/session.go":                   "the executable of the selected runtime",
-		"runner/version.go":                   "CLI with `--version`",
+		"runner/version.go":                   "CLI, for its version",
 		"session/control/launch.go":           "itself, as the process that holds a session",
 		"session/control/sink.go":             "the commands of the user's [hooks]",
 		"session/tmux/server.go":              "tmux, which starts the CLI",
