@@ -44,8 +44,8 @@ commands in the section of the group. ` + "`bus-agent help COMMAND`" + ` prints 
 
 With --format json, every command that reports something prints JSON. These have no JSON
 form: render, format, completion and help print text, runs export and runs report write a
-file, chat and session attach use the terminal, acp speaks its protocol, and the rest
-print nothing.
+file, chat and session attach use the terminal, acp and mcp speak their protocols, and the
+rest print nothing.
 
 `
 

@@ -21,24 +21,26 @@ In the tables, ` + "`-`" + ` means that the runtime has no such use.
 const systemPromptSection = `
 ## Additional system prompt
 
-` + "`--append-system-prompt TEXT`" + ` of ` + "`run`, `session start` and `chat`" + `, or ` + "`AppendSystemPrompt`" + ` in Go,
-adds text to the system prompt of the agent. It does not replace any of it, and AGENTS.md
-still arrives. The text has at most 32 KiB. A run that resumes a session needs the option
-again; ` + "`session resume`" + ` keeps it.
+` + "`--append-system-prompt TEXT`" + ` of ` + "`run`, `session start`, `chat` and `acp`" + `, or
+` + "`AppendSystemPrompt`" + ` in Go, adds text to the system prompt of the agent. It does not replace
+any of it, and AGENTS.md still arrives. The text has at most 32 KiB. A run that resumes a
+session needs the option again; ` + "`session resume`" + ` keeps it.
 
 Claude Code gets the text in an inherited file, Codex as instructions of the developer,
 Gemini CLI as a context file of its private home, which it adds to its system
 instruction. Gemini CLI would import the file that a word with a leading ` + "`@`" + ` names, so
-such a text is refused. Codex and all other CLIs get the text as an argument, which other
-users of the machine can see. The definition of a runtime has the placeholder ` + "`{system-prompt}`" + ` for it.
+such a text is refused. The ACP adapters of Claude Code get it by the protocol. Codex and all
+other CLIs get the text as an argument, which other users of the machine can see. The
+definition of a runtime has the placeholder ` + "`{system-prompt}`" + ` for it.
 
 `
 
 const serversSection = `
 ## MCP servers
 
-` + "`--mcp FILE`" + ` of ` + "`run`, `session start` and `chat`" + `, or ` + "`MCPServers`" + ` in Go, gives the agent the
-tools of your servers of the Model Context Protocol. The file has the common form:
+` + "`--mcp FILE`" + ` of ` + "`run`, `session start`, `chat` and `acp`" + `, or ` + "`MCPServers`" + ` in Go, gives
+the agent the tools of your servers of the Model Context Protocol. The file has the common
+form:
 
     {"mcpServers": {
       "notes": {"command": "notes-mcp", "args": ["--read"], "env": {"NOTES_KEY": "${NOTES_KEY}"}},

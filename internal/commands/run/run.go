@@ -40,12 +40,39 @@ By default, the conversation is shown on standard error and the final answer is
 printed on standard output. If both are the same terminal, file or pipe, the answer is
 not printed twice. --output-format ndjson prints the agent's lines unchanged; events prints
 normalized events, one JSON object a line. With --format json, standard output gets
-one object at the end, even when the agent fails: text, runtime, model, session_id,
-usage, cost_usd, duration_ms, exit_code, kind, error, attempts, warnings.
+one object at the end, even when the agent fails. Its members:
+  text            the final answer
+  text_truncated  true if the middle of the answer is missing
+  repeated        true if the answer may have parts twice, after a lost connection
+  structured      with --schema, the answer as JSON
+  runtime, model  what ran; the model is auto if it is unknown
+  session_id      the session, for --resume
+  usage           tokens, as in events; null if unknown
+  cost_usd        the cost in US dollars; null if unknown
+  duration_ms     how long the run took, in milliseconds
+  exit_code       of the agent; -1 if a signal ended it or it was not started
+  signal          the signal that ended the agent
+  kind, error     why the run failed; both are empty if it succeeded
+  stderr          the end of the agent's standard error, if the run failed
+  run_id          the ID of the record
+  attempts        with --fallback, the runtimes that were tried or skipped before
+  warnings        the warnings
 
-With --schema, the answer is one JSON value that matches a JSON Schema. With --format
-json, the value is also in "structured". If the answer does not match the schema, the
-agent is asked once more. If the second answer does not match either, the run fails.
+The values of kind:
+  usage           usage error: nothing was started
+  not_installed   the runtime is not installed
+  none_available  no runtime was named and none is available
+  authentication  the agent is not logged in, or its key was refused
+  quota           a quota is used up, or a rate limit was hit
+  agent           the agent failed in another way
+  timeout         the run took longer than --timeout
+  idle_timeout    the agent made no progress for too long
+  canceled        the run was stopped, such as by Ctrl-C
+  error           any other failure
+
+With --schema, the answer is one JSON value that matches a JSON Schema. If it does not
+match the schema, the agent is asked once more. If the second answer does not match
+either, the run fails.
 
 With --fallback, bus-agent retries with the next runtime in the list when one is out
 of quota, rate-limited, logged out or not installed. The next runtime gets the same

@@ -27,7 +27,7 @@ never uses unless they are named. Detect starts no program.
 
 With --verbose, detect prints a table of all registered runtimes instead: the version,
 the one with which verify last checked it, signs of a login, what makes it the default,
-and why it is not available. It then starts each available executable with --version.
+and why it is not available. It then starts each available executable for its version.
 Agents that cannot be used come last, with the reason.`,
 		Flags: []urfave.Flag{cmdline.Switch("first,1", "print only the first available runtime; fail if none is available", &first)},
 		UsageText: cmdline.UsageText(`# which runtimes can be used here?

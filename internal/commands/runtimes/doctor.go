@@ -31,7 +31,7 @@ func DoctorCommand(prog *cmdline.Program) *urfave.Command {
 of a login. It mentions a version that is newer than the one with which verify last
 checked the runtime. It shows what a run in this directory would do with AGENTS.md and with the
 settings of the repository, and how the runtime runs sessions. It starts the executable
-with --version only and calls no model. Doctor also shows which runtime is the default,
+for its version only and calls no model. Doctor also shows which runtime is the default,
 checks that records and the state of sessions can be written and that tmux can be used,
 and shows the runtimes that runs with --fallback skip because they are in cooldown.
 

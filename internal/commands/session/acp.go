@@ -27,7 +27,8 @@ agent, in the directory that the client names. Approval requests and questions r
 client. It can change the access, the model and the effort of a session.
 
 The sessions end with the command. They are in "session list", "session watch" shows
-them, and the client or "session resume" can continue them later, for 30 days.`,
+them, and the client or "session resume" can continue them later. The last hundred
+sessions that ended are kept; acp and chat remove those that ended more than 30 days ago.`,
 		Flags: flags,
 		UsageText: cmdline.UsageText(`# the command line of an agent, for the settings of an editor
 bus-agent acp --agent RUNTIME`,

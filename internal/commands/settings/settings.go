@@ -243,8 +243,8 @@ func storedServers(text string) ([]agent.MCPServer, error) {
 	return servers, nil
 }
 
-const policyDetails = `JSON is one object, or - to read it from standard input. --policy of "session start"
-and "chat" replaces it for one session. The members of the object:
+const policyDetails = `JSON is one object, or - to read it from standard input. --policy of "session start",
+"chat" and "acp" replaces it. The members of the object:
   rules    a list of objects: decision (accept, decline, ask) and what the rule
            is for, all optional: kind (read, edit, delete, execute, fetch,
            other); path, a file, a folder that ends in /, or a pattern with *
@@ -261,7 +261,8 @@ like a built-in one. The members of the object:
   args            arguments in order. Each is a string, or a list of strings that
                   are kept or left out together. {model} {resume} {workdir}
                   {access} {effort} {continue} {home} {idle-timeout} {prompt}
-                  {prompt-file} are replaced with their values; an argument is
+                  {prompt-file} {system-prompt} {mcp-file} {allow-tools}
+                  {deny-tools} are replaced with their values; an argument is
                   left out if one of them has no value
   prompt          how the program gets the prompt: stdin (the default), argument
                   ({prompt}, after an argument "--") or file ({prompt-file})
