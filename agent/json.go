@@ -202,7 +202,7 @@ func appendRaw(dst []byte, raw json.RawMessage) []byte {
 	if !r.End() || !utf8.Valid(raw) {
 		return appendQuoted(dst, string(raw))
 	}
-	if bytes.IndexByte(raw, '\n') < 0 {
+	if !bytes.ContainsAny(raw, "\n\r") {
 		return append(dst, raw...)
 	}
 	compact := bytes.NewBuffer(dst)

@@ -52,10 +52,10 @@ func TestAppendJSONIsWhatEncodingJSONGives(t *testing.T) {
 
 func TestAppendJSONIsAlwaysALine(t *testing.T) {
 	t.Parallel()
-	for _, input := range []string{`{`, "{\n}", "\"\xff\"", `"a`, `null`} {
+	for _, input := range []string{`{`, "{\n}", "{\r}", "\"\xff\"", `"a`, `null`} {
 		e := agent.Event{Tool: &agent.Tool{Input: json.RawMessage(input), Output: quoted(t, "\"\xff\"")}}
 		line := e.AppendJSON(nil)
-		if !json.Valid(line) || bytes.ContainsAny(line, "\n") {
+		if !json.Valid(line) || bytes.ContainsAny(line, "\n\r") {
 			t.Errorf("%q becomes %q", input, line)
 		}
 	}

@@ -4,8 +4,10 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
@@ -42,6 +44,23 @@ func TestRunMasksSecretsWhole(t *testing.T) {
 	}
 	if strings.Contains(exit.Reason, "sk-") {
 		t.Errorf("the reason ends with %q", exit.Reason[4080:])
+	}
+}
+
+// A secret that begins before the part of standard error that is kept is masked too.
+func TestRunMasksSecretsThatAreCut(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "alpha")
+	secret := "sk"
+	for n := range 300 {
+		secret += fmt.Sprintf("-%04d", n)
+	}
+	b.Environ = append(b.Environ, "LONG_TOKEN="+secret)
+	script := slices.Repeat([]string{"stderr Authorization: Bearer " + secret}, 11)
+	_, err := b.Run(t.Context(), b.request(append(script, "exit 1")...), agent.Output{})
+	var exit *agent.ExitError
+	if !errors.As(err, &exit) || !strings.Contains(exit.Stderr, "***") || strings.Contains(exit.Stderr, "-0299") {
+		t.Errorf("%v, standard error %q", err, exit.Stderr)
 	}
 }
 

@@ -36,8 +36,8 @@ type output struct {
 	stream    *formatters.Stream
 	stdout    capture.Buffer
 	stderr    capture.Buffer
-	errorTail capture.Buffer // of standard error, for the error
-	text      *[]byte        // gathered from the events; nil: nothing
+	errorTail *stderrTail
+	text      *[]byte // gathered from the events; nil: nothing
 	retries   *retries
 	retryLine *formatters.Lines // finds repeated requests in standard error; may be nil
 
@@ -83,7 +83,7 @@ func newOutput(p *prepared, stop context.CancelCauseFunc) *output {
 		wake:      make(chan struct{}, 1),
 		clock:     time.Now(),
 
-		errorTail: capture.Buffer{Limit: 2 * stderrTailSize},
+		errorTail: newStderrTail(p.secrets),
 	}
 	if p.out.Text != nil {
 		o.formatter = p.formatter()
@@ -362,14 +362,27 @@ func quote(hide *Masker, text string) string {
 	return strings.Clone(formatters.SanitizeString(text))
 }
 
-// tail returns the last lines of standard error that are not quiet.
-func tail(stderr *capture.Buffer, hide *Masker, quiet func([]byte) bool) string {
-	c := stderr.Captured()
+// A stderrTail keeps the end of standard error, for the error. It masks secrets before it
+// cuts, because a part of one cannot be recognized.
+type stderrTail struct {
+	*MaskWriter
+	kept capture.Buffer
+}
+
+func newStderrTail(hide *Masker) *stderrTail {
+	t := &stderrTail{kept: capture.Buffer{Limit: 2 * stderrTailSize}}
+	t.MaskWriter = hide.Writer(&t.kept)
+	return t
+}
+
+// lines returns the last lines that are not quiet.
+func (t *stderrTail) lines(quiet func([]byte) bool) string {
+	_ = t.Flush() // kept takes everything
+	c := t.kept.Captured()
 	text := c.Head
 	if c.Truncated {
 		text = c.Tail
 	}
-	text = []byte(hide.Text(string(text)))
 	if len(text) > stderrTailSize {
 		text = text[len(text)-stderrTailSize:]
 		if _, after, ok := bytes.Cut(text, []byte("\n")); ok {

@@ -179,8 +179,11 @@ func (r pathRule) environ(environ []string) (clean, changed, warnings []string) 
 func (r pathRule) cleanLibraries(value, name string) (kept string, relative, untrusted []string) {
 	isList := name == "LD_PRELOAD" || name == "LD_AUDIT" || name == "DYLD_INSERT_LIBRARIES"
 	entries := filepath.SplitList(value)
-	if name == "LD_PRELOAD" { // spaces separate too
+	switch name {
+	case "LD_PRELOAD": // spaces separate too
 		entries = strings.FieldsFunc(value, func(c rune) bool { return c == ':' || unicode.IsSpace(c) })
+	case "LD_LIBRARY_PATH": // with glibc ";" separates too, with musl a line break
+		entries = filepath.SplitList(strings.NewReplacer(";", ":", "\n", ":").Replace(value))
 	}
 	entries = slices.DeleteFunc(entries, func(entry string) bool {
 		if isList && !strings.Contains(entry, "/") {

@@ -143,6 +143,9 @@ func TestCleanPathOfLibraries(t *testing.T) {
 	}{
 		"outside":             {entry: "LD_LIBRARY_PATH=/opt/a:/opt/b", want: "LD_LIBRARY_PATH=/opt/a:/opt/b"},
 		"an empty entry":      {entry: "LD_LIBRARY_PATH=/opt/a:", want: "LD_LIBRARY_PATH=/opt/a"},
+		"a semicolon":         {entry: "LD_LIBRARY_PATH=/opt/a;", want: "LD_LIBRARY_PATH=/opt/a"},
+		"semicolons":          {entry: "LD_LIBRARY_PATH=/opt/a;" + repo + "/lib;.;/opt/b", want: "LD_LIBRARY_PATH=/opt/a:/opt/b"},
+		"a line break":        {entry: "LD_LIBRARY_PATH=/opt/a\n" + repo + "/lib", want: "LD_LIBRARY_PATH=/opt/a"},
 		"empty entries":       {entry: "LD_LIBRARY_PATH=:"},
 		"empty":               {entry: "LD_LIBRARY_PATH=", want: "LD_LIBRARY_PATH="},
 		"relative":            {entry: "LD_LIBRARY_PATH=lib:/opt/a", trusted: true, want: "LD_LIBRARY_PATH=/opt/a"},

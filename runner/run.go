@@ -152,7 +152,7 @@ func (p *prepared) verdict(cause, runErr error, result *agent.Result, o *output)
 		Code:   result.ExitCode,
 		Signal: result.Signal,
 		Reason: o.reason(),
-		Stderr: tail(&o.errorTail, o.secrets, p.selection.Runtime.QuietStderr),
+		Stderr: o.errorTail.lines(p.selection.Runtime.QuietStderr),
 	}
 	var startErr *process.StartError
 	switch {

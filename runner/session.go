@@ -10,7 +10,6 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
-	"github.com/busdk/bus-agent/internal/capture"
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/engine"
@@ -109,7 +108,7 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 		p.out.Started(p.start())
 	}
 	output, fromAgent := io.Pipe()
-	a := &sessionAgent{prepared: p, output: fromAgent, stderr: capture.Buffer{Limit: 2 * stderrTailSize}, done: make(chan struct{})}
+	a := &sessionAgent{prepared: p, output: fromAgent, stderr: newStderrTail(p.secrets), done: make(chan struct{})}
 	a.retries = p.watchRetries(&options, a.running)
 	a.retryLine = a.retries.lines()
 	var err error
@@ -175,7 +174,7 @@ type sessionAgent struct {
 	*prepared
 	process *process.Process
 	output  *io.PipeWriter
-	stderr  capture.Buffer
+	stderr  *stderrTail
 	retries *retries
 	session atomic.Pointer[session.Session] // once it is open
 	exit    *agent.ExitError                // once done is closed
@@ -212,7 +211,7 @@ func (a *sessionAgent) wait() {
 	a.stopped = exit.Stopped
 	a.exit = &agent.ExitError{
 		Code: exit.Code, Signal: exit.Signal,
-		Stderr: tail(&a.stderr, a.secrets, a.selection.Runtime.QuietStderr),
+		Stderr: a.stderr.lines(a.selection.Runtime.QuietStderr),
 	}
 	switch {
 	case err != nil:
