@@ -122,7 +122,7 @@ type call struct {
 	cooldowns *Cooldowns     // nil: they are off
 	tied      string         // why the request is for one runtime
 
-	begun    time.Time
+	begun    time.Time     // of the first run
 	limit    time.Duration // of all runs together
 	attempts []agent.Attempt
 	warnings []string
@@ -136,7 +136,6 @@ func (f *Chain) newCall() *call {
 	quiet := *c.loud
 	quiet.Warn = func(string) {} // the run warns
 	c.quiet = &quiet
-	c.begun = c.now()
 	return c
 }
 
@@ -176,12 +175,13 @@ func (c *call) tryAll(ctx context.Context, all candidates, out agent.Output) (re
 	c.warnAll(skipped)
 	c.leaveOut(all[:at])
 	previous := all[at].req.Labels.Previous
+	c.begun = c.now()
 	for {
 		now := &all[at]
 		req := now.req
 		req.Labels.Previous = previous
 		if at > 0 {
-			req.Timeout = c.left()
+			req.Timeout = max(c.left(), 1) // zero would mean the default
 		}
 		next, skipped := all.next(at)
 		watched, w := out, watch{reading: now.reading, next: out.Events}

@@ -52,6 +52,31 @@ func TestQuotaOrLoginErrorStartsACooldown(t *testing.T) {
 	}
 }
 
+// The preparation of the candidates takes none of the time of the runs, also where the first
+// of them is left out.
+func TestTimeBeginsWithTheFirstRun(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "alpha", "beta")
+	w.Runtimes = []string{"beta"}
+	w.steps["alpha"] = step{err: agent.ErrQuota}
+	w.runs(w.request("alpha"), "alpha", "beta")
+	asked := 0
+	w.now = func() time.Time {
+		if asked++; asked > 1 {
+			return w.clock.Add(time.Minute)
+		}
+		return w.clock
+	}
+	req := w.request("alpha")
+	req.Timeout = 2 * time.Second
+	if _, err := w.runs(req, "beta"); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.requests[len(w.requests)-1].Timeout; got != req.Timeout {
+		t.Errorf("the timeout of beta is %s", got)
+	}
+}
+
 // When all are in cooldown they are tried nevertheless, and those that are not there do not
 // count.
 func TestAllInCooldown(t *testing.T) {
