@@ -97,6 +97,8 @@ func converse() int {
 			say(agent.Event{Kind: agent.KindText, Text: os.Getenv(rest)})
 		case "call":
 			say(agent.Event{Kind: agent.KindToolCall, Tool: &agent.Tool{ID: "1", Name: "Bash", Input: json.RawMessage(rest)}})
+		case "change":
+			say(agent.Event{Kind: agent.KindFileChange, Changes: []agent.FileChange{{Path: rest, Action: "add"}}})
 		default:
 			say(agent.Event{Kind: agent.KindText, Text: lines.Text()})
 		}

@@ -25,14 +25,15 @@ const (
 type log struct {
 	story story // under events, which come on one goroutine
 
-	mu     sync.Mutex
-	change chan struct{} // closed when something changes
-	last   *session.Turn
-	files  []string // files, in the turn
-	notes  []Note
-	size   int // of the texts
-	count  int // of all notes
-	report func(string)
+	mu      sync.Mutex
+	change  chan struct{} // closed when something changes
+	last    *session.Turn
+	files   []string // that changed in the turn with the number filesOf
+	filesOf int
+	notes   []Note
+	size    int // of the texts
+	count   int // of all notes
+	report  func(string)
 }
 
 func newLog() *log {
@@ -44,6 +45,9 @@ func newLog() *log {
 // event adds an event of the session.
 func (l *log) event(e *agent.Event) error {
 	l.mu.Lock()
+	if e.Turn > l.filesOf { // the event can come before begin
+		l.files, l.filesOf = nil, e.Turn
+	}
 	l.files = addChanges(l.files, e)
 	l.mu.Unlock()
 	l.story.add(e)
@@ -94,7 +98,7 @@ func (l *log) read(from, limit int) (notes []Note, next, lost int) {
 func (l *log) begin(turn *session.Turn) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.last, l.files = turn, nil
+	l.last = turn
 }
 
 // turn returns the last turn, nil for none.
@@ -104,10 +108,13 @@ func (l *log) turn() *session.Turn {
 	return l.last
 }
 
-// changes returns the files that changed in the last turn.
-func (l *log) changes() []string {
+// changes returns the files that changed in a turn, which is the last one.
+func (l *log) changes(turn *session.Turn) []string {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if turn.Number() != l.filesOf {
+		return nil
+	}
 	return slices.Clone(l.files)
 }
 

@@ -93,6 +93,18 @@ func (b *Broker) Start(ctx context.Context, task Task, asks bool, progress func(
 	if err != nil {
 		return Status{}, err
 	}
+	opts := control.StartOptions{
+		Settings: control.Settings{
+			Runtime: req.Runtime, Workdir: req.Workdir, Model: req.Model, ReasoningEffort: req.ReasoningEffort, Access: req.Access,
+			StartTimeout: b.settings.Timeout, Idle: b.settings.Timeout, Record: b.settings.Record,
+		},
+		Env:           map[string]string{EnvBounds: b.bounds.below(req.Access).String()},
+		InitialPrompt: req.Prompt,
+	}
+	if err := b.sessions.Check(ctx, opts); err != nil {
+		return Status{}, err
+	}
+	opts.InitialPrompt = "" // it is sent as every message is
 	over, err := b.budget.agent()
 	if err != nil {
 		return Status{}, err
@@ -102,7 +114,7 @@ func (b *Broker) Start(ctx context.Context, task Task, asks bool, progress func(
 		over()
 		return Status{}, err
 	}
-	c, err := b.open(ctx, req, asks, over)
+	c, err := b.open(ctx, opts, asks, over)
 	if err != nil {
 		over()
 		ended()
@@ -110,7 +122,8 @@ func (b *Broker) Start(ctx context.Context, task Task, asks bool, progress func(
 	}
 	turn, err := b.send(c, req.Prompt, limit, ended)
 	if err != nil {
-		return b.status(c, nil), err
+		_, _ = b.Stop(context.WithoutCancel(ctx), c.id) // it has no use
+		return Status{}, err
 	}
 	status, err := b.await(ctx, c, turn, progress)
 	if ctx.Err() != nil {
@@ -120,15 +133,9 @@ func (b *Broker) Start(ctx context.Context, task Task, asks bool, progress func(
 }
 
 // open starts the agent of a session; over is called when it has ended.
-func (b *Broker) open(ctx context.Context, req agent.Request, asks bool, over func()) (*conversation, error) {
-	c := &conversation{over: over, asks: (asks || b.settings.Approve) && req.Access != agent.AccessRead, log: newLog()}
-	handle, err := b.sessions.StartWith(ctx, control.StartOptions{
-		Settings: control.Settings{
-			Runtime: req.Runtime, Workdir: req.Workdir, Model: req.Model, ReasoningEffort: req.ReasoningEffort, Access: req.Access,
-			StartTimeout: b.settings.Timeout, Idle: b.settings.Timeout, Record: b.settings.Record,
-		},
-		Env: map[string]string{EnvBounds: b.bounds.below(req.Access).String()},
-	}, session.Options{Events: c.log.event, Approve: c.approve, Ask: c.ask})
+func (b *Broker) open(ctx context.Context, opts control.StartOptions, asks bool, over func()) (*conversation, error) {
+	c := &conversation{over: over, asks: (asks || b.settings.Approve) && opts.Access != agent.AccessRead, log: newLog()}
+	handle, err := b.sessions.StartWith(ctx, opts, session.Options{Events: c.log.event, Approve: c.approve, Ask: c.ask})
 	if err == nil {
 		c.id = handle.SessionID
 		c.s, err = b.sessions.Session(handle)
@@ -276,7 +283,7 @@ func (b *Broker) status(c *conversation, turn *session.Turn) Status {
 	if ended(turn) {
 		result, _ := turn.Wait(context.Background())
 		status.Answer = b.answer(result)
-		status.Answer.Changes = c.log.changes()
+		status.Answer.Changes = c.log.changes(turn)
 	}
 	status.Runtime, status.Answer.SessionID = status.Answer.Runtime, ""
 	for _, q := range c.s.Questions() {

@@ -54,13 +54,30 @@ func TestSessionHasManyTurns(t *testing.T) {
 	}
 }
 
+func TestChangesAreThoseOfTheTurn(t *testing.T) {
+	t.Parallel()
+	b := broker(t, settings(t))
+	status := start(t, b, delegation.Task{Prompt: "change a.txt"}, false)
+	for _, want := range []string{"", "b.txt", "c.txt", ""} {
+		prompt := "x"
+		if want != "" {
+			prompt = "change " + want
+		}
+		before := status.Changes
+		var err error
+		if status, err = b.Send(t.Context(), status.SessionID, prompt, 0, nil); err != nil || strings.Join(status.Changes, " ") != want {
+			t.Errorf("%q: changes %q, %v, after %q", prompt, status.Changes, err, before)
+		}
+	}
+}
+
 func TestSessionsHaveTheBoundsOfRuns(t *testing.T) {
 	t.Parallel()
 	s := settings(t)
 	s.Runs, s.Concurrent = 3, 1
 	b := broker(t, s)
 	for _, task := range []delegation.Task{
-		{Prompt: "x", Access: agent.AccessWrite}, {Prompt: "x", Workdir: "/"}, {Prompt: ""}, {Prompt: "x", Resume: "native-2"},
+		{Prompt: "x", Access: agent.AccessWrite}, {Prompt: "x", Workdir: "/"}, {Prompt: ""}, {Prompt: "\xff"}, {Prompt: "x", Resume: "native-2"},
 	} {
 		if _, err := b.Start(t.Context(), task, false, nil); !errors.Is(err, agent.ErrUsage) {
 			t.Errorf("%+v: %v", task, err)
