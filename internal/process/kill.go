@@ -36,7 +36,7 @@ func (g *registry) kill() (alive bool) {
 		r.freeze()
 		r.killAdopted(newHunt(time.Second, time.Second))
 		found, err := r.look()
-		alive = alive || len(found) > 0 || err == errUnsettled
+		alive = alive || len(found) > 0 || isIncomplete(err)
 		for _, m := range found {
 			signalProcess(m, unix.SIGKILL)
 		}

@@ -18,7 +18,7 @@ func (p *Process) terminate() {
 	}
 	deadline := time.Now().Add(p.settle)
 	for pause := time.Millisecond; time.Now().Before(deadline); pause = min(2*pause, 20*time.Millisecond) {
-		if alive, err := p.run.look(); len(alive) == 0 && err != errUnsettled {
+		if alive, err := p.run.look(); len(alive) == 0 && !isIncomplete(err) {
 			return
 		}
 		time.Sleep(pause)
@@ -26,11 +26,11 @@ func (p *Process) terminate() {
 }
 
 // look returns the descendants that are alive, and reaps dead ones that this
-// process has adopted. With errUnsettled there may be more; any other error
+// process has adopted. If isIncomplete(err), there may be more; any other error
 // means that they are not known.
 func (r *run) look() ([]process, error) {
 	table, err := r.tables.since(r.from, r.mark)
-	if err != nil && err != errUnsettled {
+	if err != nil && !isIncomplete(err) {
 		return nil, err
 	}
 	var alive []process
@@ -66,11 +66,15 @@ func (r *run) sweep() (swept, survived int) {
 			}
 		}
 		r.signalGroup(unix.SIGKILL)
-		if len(alive) == 0 && err != errUnsettled {
+		if len(alive) == 0 && !isIncomplete(err) {
 			return len(killed), 0
 		}
 		if round >= leastLooks && hunt.over() {
-			return len(killed) - surviving(killed, alive), len(alive)
+			survived = len(alive)
+			if err == errNoFiles {
+				survived = max(survived, 1) // what cannot be seen may be there
+			}
+			return len(killed) - surviving(killed, alive), survived
 		}
 		if round > 0 && (hunt.found > before || err != nil) {
 			chase(func(mark uint64) bool { return mark == r.mark }, r.proves) // there are new ones
@@ -129,7 +133,7 @@ func (r *run) freeze() {
 				stopped[m.pid] = m.born
 			}
 		}
-		if len(stopped) == before && err != errUnsettled {
+		if len(stopped) == before && !isIncomplete(err) {
 			return
 		}
 	}

@@ -1,6 +1,9 @@
 package process
 
 import (
+	"fmt"
+	"io"
+	"os"
 	"path/filepath"
 	"testing"
 	"time"
@@ -64,5 +67,40 @@ func TestHuntContinuesWhileThereAreNewProcesses(t *testing.T) {
 	h.find(2, 1)
 	if h.end = past; !h.over() {
 		t.Error("not over at the end")
+	}
+}
+
+func init() { actions["starve"] = starve }
+
+// starve runs an agent that starts the process of the file Text, and ends it when nothing
+// more can be opened. It prints how many survived.
+func starve(s step) {
+	dir, err := os.Getwd()
+	check(err)
+	p, err := Start(testContext, Spec{Path: executable(), Args: fakeArgs(s.Child.Steps), Env: os.Environ(), Dir: dir, Stdout: io.Discard, Stderr: io.Discard})
+	check(err)
+	await(s.Text)
+	var limit unix.Rlimit
+	check(unix.Getrlimit(unix.RLIMIT_NOFILE, &limit))
+	limit.Cur = 0
+	check(unix.Setrlimit(unix.RLIMIT_NOFILE, &limit))
+	p.Stop()
+	exit, err := p.Wait()
+	check(err)
+	fmt.Print(exit.Survived)
+}
+
+// What cannot be seen, because too many files are open, is not taken for gone.
+func TestSurvivorsAreReportedWithoutFiles(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	file := filepath.Join(dir, "id")
+	steps := append(fugitives["daemon"](dir, file, step{Do: "hang"}), step{Do: "hang"})
+	exit, said, complained := result(t, agent(t, step{Do: "starve", Text: file, Child: &child{Steps: steps}}))
+	if exit.Code != 0 || said != "1" {
+		t.Errorf("exit code %d, %s survived, %s", exit.Code, said, complained)
+	}
+	if reported(t, file).alive() { // the outer run ends it
+		t.Error("the process is alive")
 	}
 }

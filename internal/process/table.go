@@ -20,6 +20,13 @@ func (h horizon) before(other horizon) bool { return h.at.Before(other.at) }
 // born faster than it was read.
 var errUnsettled = errors.New("processes are born too fast to list them")
 
+// errNoFiles comes with a table that may lack a process, because this program had too many
+// files open to read it.
+var errNoFiles = errors.New("too many open files to list processes")
+
+// isIncomplete reports whether the table that comes with err may lack a process.
+func isIncomplete(err error) bool { return err == errUnsettled || err == errNoFiles }
+
 // tables shares looks at the process table between runs that end together.
 var tables = sharedTable{read: readTable}
 
@@ -46,7 +53,7 @@ type look struct {
 
 // since returns the processes born since h that can be of the run with this mark,
 // as a scan shows them that begins after this call. The caller must not change the
-// table, which is valid with errUnsettled too.
+// table, which is valid if isIncomplete(err) too.
 func (t *sharedTable) since(h horizon, mark uint64) ([]process, error) {
 	t.mu.Lock()
 	l := t.next

@@ -43,9 +43,17 @@ func readTable(h horizon, wanted marks) ([]process, error) {
 	if ok && h.pid != 0 && last >= h.pid && last-h.pid <= few && time.Since(h.at) < recent {
 		first = h.pid + 1
 	} else if err := r.addAll(); err != nil || !ok {
-		return r.table, err
+		return r.table, r.blinded(err)
 	}
-	return r.table, r.catchUp(first)
+	return r.table, r.blinded(r.catchUp(first))
+}
+
+// blinded returns err, or that a process could not be read.
+func (r *reader) blinded(err error) error {
+	if err == nil && r.blind {
+		return errNoFiles
+	}
+	return err
 }
 
 const (
@@ -92,6 +100,7 @@ type reader struct {
 	table   []process
 	seen    map[int]bool // PIDs in table
 	environ []byte       // buffer
+	blind   bool         // a process could not be read, because too many files are open
 }
 
 // addAll adds all processes born since the horizon.
@@ -100,6 +109,9 @@ func (r *reader) addAll() error {
 		reapChildren() // or a flood of zombies makes each look slower than the agent forks
 	}
 	dir, err := unix.Open("/proc", unix.O_RDONLY|unix.O_DIRECTORY|unix.O_CLOEXEC, 0)
+	if lacksFiles(err) {
+		return errNoFiles
+	}
 	if err != nil {
 		return err
 	}
@@ -175,6 +187,7 @@ func (r *reader) add(pid int) {
 	}
 	p, err := r.read(pid, mark)
 	if err != nil {
+		r.blind = r.blind || err == errNoFiles
 		return
 	}
 	r.table = append(r.table, p)
@@ -187,7 +200,10 @@ func (r *reader) add(pid int) {
 // read returns a process that was born since the horizon.
 func (r *reader) read(pid int, mark uint64) (process, error) {
 	p, err := readProcess(pid)
-	if err != nil || p.born < r.from.born {
+	if err != nil {
+		return p, err
+	}
+	if p.born < r.from.born {
 		return p, errNoProcess
 	}
 	p.mark = mark
@@ -195,7 +211,8 @@ func (r *reader) read(pid int, mark uint64) (process, error) {
 		if r.environ == nil {
 			r.environ = make([]byte, 32<<10)
 		}
-		r.environ = readProc(pid, "environ", r.environ)
+		r.environ, err = readFile(pid, "environ", r.environ)
+		r.blind = r.blind || err != nil
 		p.tag = findTag(r.environ)
 		r.environ = r.environ[:cap(r.environ)]
 	}
@@ -207,15 +224,28 @@ var errNoProcess = errors.New("no such process")
 // readProcess reads what a table holds of a process, but its mark and tag.
 func readProcess(pid int) (process, error) {
 	var buf [1024]byte
-	return parseStat(pid, readProc(pid, "stat", buf[:]))
+	stat, err := readFile(pid, "stat", buf[:])
+	if err != nil {
+		return process{}, err
+	}
+	return parseStat(pid, stat)
 }
 
 // readProc returns the content of a file of a process in buf or in a larger
 // buffer; nothing when it cannot be read.
 func readProc(pid int, name string, buf []byte) []byte {
+	content, _ := readFile(pid, name, buf)
+	return content
+}
+
+// readFile is readProc with an error, which is errNoFiles or nil.
+func readFile(pid int, name string, buf []byte) ([]byte, error) {
 	fd, err := unix.Open("/proc/"+strconv.Itoa(pid)+"/"+name, unix.O_RDONLY|unix.O_CLOEXEC, 0)
-	if err != nil {
-		return buf[:0]
+	switch {
+	case lacksFiles(err):
+		return buf[:0], errNoFiles
+	case err != nil:
+		return buf[:0], nil
 	}
 	defer unix.Close(fd)
 	const limit = 8 << 20 // above what the kernel lets an environment be
@@ -223,7 +253,7 @@ func readProc(pid int, name string, buf []byte) []byte {
 	for {
 		if n == len(buf) {
 			if n >= limit {
-				return buf
+				return buf, nil
 			}
 			buf = append(buf, make([]byte, len(buf))...)
 		}
@@ -232,11 +262,14 @@ func readProc(pid int, name string, buf []byte) []byte {
 			continue
 		}
 		if err != nil || k <= 0 {
-			return buf[:n]
+			return buf[:n], nil
 		}
 		n += k
 	}
 }
+
+// lacksFiles reports whether err is that this program or the system has too many open files.
+func lacksFiles(err error) bool { return err == unix.EMFILE || err == unix.ENFILE }
 
 // environment returns the environment a process was started with, as NUL-terminated
 // strings; nothing when it may not be read.

@@ -59,7 +59,7 @@ func (r *run) endTools() {
 				signalProcess(m, unix.SIGKILL)
 			}
 		}
-		if left == 0 && err != errUnsettled || time.Now().After(giveUp) {
+		if left == 0 && !isIncomplete(err) || time.Now().After(giveUp) {
 			return
 		}
 		time.Sleep(pause)
