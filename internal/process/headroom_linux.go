@@ -24,12 +24,12 @@ var agentLimit = sync.OnceValues(func() (limit unix.Rlimit, ok bool) {
 	if err := unix.Prlimit(0, unix.RLIMIT_NPROC, nil, &limit); err != nil {
 		return limit, false
 	}
-	room, total := systemRoom()
+	room, groups, total := systemRoom()
 	used := uint64(0)
-	if mustCount(limit.Cur, room, total) {
+	if mustCount(limit.Cur, leastRoom(room, groups, 0), total) {
 		used = ownTasks() // which reads every process
 	}
-	limit.Cur, ok = lessReserve(limit.Cur, used, room)
+	limit.Cur, ok = lessReserve(limit.Cur, used, leastRoom(room, groups, used))
 	limit.Max = limit.Cur // it could raise it otherwise
 	return limit, ok
 })
@@ -56,6 +56,24 @@ func lessReserve(limit, used, room uint64) (uint64, bool) {
 	return limit - min(reserve, (limit-used)/4), true
 }
 
+// A group is a control group that this process is in.
+type group struct {
+	room  uint64 // how many processes and threads it can start
+	tasks uint64 // how many it has
+}
+
+// leastRoom returns the least of room and those of the groups that have most of the used
+// tasks of the user. The limit of a user counts what is in no such group as well, so that
+// the room of a smaller one says nothing about it.
+func leastRoom(room uint64, groups []group, used uint64) uint64 {
+	for _, g := range groups {
+		if g.tasks >= used-used/4 {
+			room = min(room, g.room)
+		}
+	}
+	return room
+}
+
 // setLimit keeps a process that was just started from using up what this program needs.
 func setLimit(pid int) {
 	if limit, ok := agentLimit(); ok {
@@ -66,11 +84,11 @@ func setLimit(pid int) {
 // firstNamespaces are the names that the kernel gives the namespaces it starts with.
 var firstNamespaces = map[string]string{"pid": "pid:[4026531836]", "user": "user:[4026531837]"}
 
-// systemRoom returns how many processes and threads can be started before the control
-// groups of this process or the system refuse more, and how many there are. In a
+// systemRoom returns how many processes and threads can be started before the system or
+// the control groups of this process refuse more, and how many there are. In a
 // namespace it returns no limit: the limit of a user counts what is outside as well,
 // which cannot be seen.
-func systemRoom() (room, total uint64) {
+func systemRoom() (room uint64, groups []group, total uint64) {
 	room, total = math.MaxUint64, math.MaxUint64
 	if load := strings.Fields(firstLine("/proc/loadavg")); len(load) > 3 {
 		if _, n, found := strings.Cut(load[3], "/"); found {
@@ -79,18 +97,20 @@ func systemRoom() (room, total uint64) {
 	}
 	for kind, name := range firstNamespaces {
 		if here, _ := os.Readlink("/proc/self/ns/" + kind); here != name {
-			return room, total
+			return room, nil, total
 		}
 	}
-	less := func(limit, used uint64) {
-		if limit != math.MaxUint64 && used != math.MaxUint64 {
-			room = min(room, limit-min(used, limit))
+	roomOf := func(limit, used uint64) uint64 {
+		if limit == math.MaxUint64 || used == math.MaxUint64 {
+			return math.MaxUint64
 		}
+		return limit - min(used, limit)
 	}
-	less(limitOf(firstLine("/proc/sys/kernel/pid_max")), total)
-	less(limitOf(firstLine("/proc/sys/kernel/threads-max")), total)
-	groups, _ := os.ReadFile("/proc/self/cgroup")
-	for line := range strings.Lines(string(groups)) {
+	for _, file := range []string{"/proc/sys/kernel/pid_max", "/proc/sys/kernel/threads-max"} {
+		room = min(room, roomOf(limitOf(firstLine(file)), total))
+	}
+	listed, _ := os.ReadFile("/proc/self/cgroup")
+	for line := range strings.Lines(string(listed)) {
 		fields := strings.SplitN(strings.TrimSpace(line), ":", 3)
 		top := "/sys/fs/cgroup"
 		switch {
@@ -102,10 +122,11 @@ func systemRoom() (room, total uint64) {
 			continue
 		}
 		for dir := filepath.Join(top, fields[2]); strings.HasPrefix(dir, top); dir = filepath.Dir(dir) {
-			less(limitOf(firstLine(dir+"/pids.max")), limitOf(firstLine(dir+"/pids.current")))
+			tasks := limitOf(firstLine(dir + "/pids.current"))
+			groups = append(groups, group{roomOf(limitOf(firstLine(dir+"/pids.max")), tasks), tasks})
 		}
 	}
-	return room, total
+	return room, groups, total
 }
 
 // ownTasks returns how many processes and threads of this user can be seen.

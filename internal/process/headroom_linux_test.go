@@ -168,10 +168,25 @@ func TestLimitOfAgents(t *testing.T) {
 			t.Errorf("%s: an agent gets %d of %d", name, limit-test.total, test.room)
 		}
 	}
+	small, whole := group{room: 120, tasks: 10}, group{room: 500, tasks: 90}
+	for name, test := range map[string]struct {
+		groups     []group
+		used, want uint64
+	}{
+		"no group":                   {nil, 100, 10_000},
+		"one with most of the tasks": {[]group{whole}, 100, 500},
+		"one with few of them":       {[]group{small}, 100, 10_000},
+		"one in the other":           {[]group{small, whole}, 100, 500},
+		"not counted":                {[]group{small, whole}, 0, 120},
+	} {
+		if got := leastRoom(10_000, test.groups, test.used); got != test.want {
+			t.Errorf("%s: room for %d, want %d", name, got, test.want)
+		}
+	}
 	if n := ownTasks(); n < 2 {
 		t.Errorf("this user has %d processes and threads", n)
 	}
-	if room, total := systemRoom(); room == 0 || total < 2 {
+	if room, _, total := systemRoom(); room == 0 || total < 2 {
 		t.Errorf("room for %d, %d exist", room, total)
 	}
 }
