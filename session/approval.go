@@ -86,10 +86,14 @@ func (s *Session) ask(e *agent.Event) {
 
 // Answer answers an approval request, or declines questions: see
 // [Session.AnswerQuestions]. It returns ErrTooLate when the request is not open: it was
-// answered, has timed out, or its turn has ended.
+// answered, has timed out, or its turn has ended. If ctx has ended before, the request stays
+// open; if it ends while the agent takes the answer, the agent gets it all the same.
 func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) error {
 	if _, isQuestion := s.questionRequest(approvalID); isQuestion && (d == Accept || d == AcceptForSession) {
 		return agent.Usagef("request %s is a question: it takes answers, or decline or cancel, not %s", approvalID, d)
+	}
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
 	}
 	r := s.takeRequest(approvalID)
 	if r == nil {
@@ -103,7 +107,20 @@ func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) err
 		}
 		s.mu.Unlock()
 	}
-	return s.engine.Answer(ctx, approvalID, d)
+	return deliver(ctx, func(ctx context.Context) error { return s.engine.Answer(ctx, approvalID, d) })
+}
+
+// deliver passes an answer to the engine, whose request nothing else would answer: the end
+// of ctx ends the wait alone.
+func deliver(ctx context.Context, answer func(context.Context) error) error {
+	done := make(chan error, 1)
+	go func() { done <- answer(context.WithoutCancel(ctx)) }()
+	select {
+	case err := <-done:
+		return err
+	case <-ctx.Done():
+		return context.Cause(ctx)
+	}
 }
 
 // Approvals returns the open approval requests, oldest first.

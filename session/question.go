@@ -95,8 +95,8 @@ func (q QuestionRequest) Message(answers [][]string) string {
 // AnswerQuestions answers questions of the agent, one answer for each question in order.
 // It returns [ErrTooLate] when the request is not open: it was answered, has timed out,
 // or its turn has ended. An error of kind agent.ErrUsage reports that answers do not
-// answer the questions; they stay open. [Session.Answer] declines questions, or ends
-// their turn.
+// answer the questions; they stay open. The end of ctx is as in [Session.Answer], which
+// declines questions, or ends their turn.
 func (s *Session) AnswerQuestions(ctx context.Context, id string, answers [][]string) error {
 	q, open := s.questionRequest(id)
 	if !open {
@@ -109,7 +109,10 @@ func (s *Session) AnswerQuestions(ctx context.Context, id string, answers [][]st
 	if !ok {
 		return ErrUnsupported
 	}
-	err := e.AnswerQuestions(ctx, id, answers)
+	if ctx.Err() != nil {
+		return context.Cause(ctx)
+	}
+	err := deliver(ctx, func(ctx context.Context) error { return e.AnswerQuestions(ctx, id, answers) })
 	if errors.Is(err, agent.ErrUsage) {
 		return err
 	}
