@@ -162,3 +162,34 @@ func TestPolicyFollowsTheAccess(t *testing.T) {
 		}
 	})
 }
+
+// An answer whose caller has given up is not taken before, and delivered after it was.
+func TestAnswersOfCallersThatGiveUp(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		d := &deafEngine{peer: &peer{}, release: make(chan struct{})}
+		s := openWith(t, d, d.peer, session.Options{})
+		s.Send(session.Message{Text: "go"})
+		<-d.sent
+		d.request("q")
+		ctx, cancel := context.WithCancel(t.Context())
+		gone, end := context.WithCancel(t.Context())
+		end()
+		if err := s.Answer(gone, "q", session.Accept); !errors.Is(err, context.Canceled) || len(s.Approvals()) != 1 {
+			t.Errorf("%v, open: %v", err, s.Approvals())
+		}
+		go func() {
+			synctest.Wait()
+			cancel()
+		}()
+		if err := s.Answer(ctx, "q", session.Accept); !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+		close(d.release)
+		synctest.Wait()
+		if got := d.answered(); got != "[q accept]" {
+			t.Errorf("answered %s", got)
+		}
+		s.Stop(t.Context(), "")
+	})
+}
