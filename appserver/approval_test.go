@@ -44,6 +44,31 @@ func requests(t *testing.T, start engine.Start, lines ...string) (asked []sessio
 	return asked
 }
 
+// What is open when the turn ends is declined: a subagent that works on would wait.
+func TestRequestsThatOutliveTheirTurnAreDeclined(t *testing.T) {
+	t.Parallel()
+	for request, want := range map[string]string{
+		`{"id":7,"method":"item/fileChange/requestApproval","params":{"threadId":"sub","turnId":"9","itemId":"f"}}`:                                                                `{"id":7,"result":{"decision":"decline"}}`,
+		`{"id":7,"method":"item/tool/requestUserInput","params":{"threadId":"sub","turnId":"9","itemId":"f","questions":[{"id":"q","header":"H","question":"?","options":null}]}}`: `{"id":7,"result":{"answers":{}}}`,
+	} {
+		synctest.Test(t, func(t *testing.T) {
+			peer := sessiontest.Start(append(handshake(), expect(startTurn), say(turn1), say(begun1), say(request), say(ended1), expect(want)))
+			s, err := session.Open(t.Context(), "test", &appserver.Engine{}, peer, peer.Transport(), engine.Start{}, session.Options{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer s.Stop(context.Background(), "")
+			if _, err := s.Send(session.Message{Text: "go"}).Wait(t.Context()); err != nil {
+				t.Error(err)
+			}
+			synctest.Wait()
+			if sent := peer.Sent(); sent[len(sent)-1] != want {
+				t.Errorf("answered %s", sent[len(sent)-1])
+			}
+		})
+	}
+}
+
 // The server requests an approval for what its sandbox does not include. None is
 // given unasked, and the user sees where a file goes.
 func TestHostilePaths(t *testing.T) {

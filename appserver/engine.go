@@ -195,6 +195,20 @@ func (e *Engine) ask(r Request, event agent.Event, questions []string) {
 	e.sink.Event(&event)
 }
 
+// declineAll declines what is open when the turn ends: most went with it, but a subagent
+// that works on would wait.
+func (e *Engine) declineAll() {
+	ids, open := e.approvals.Clear()
+	for i, r := range open {
+		method := CommandApproval
+		if r.questions != nil {
+			method = QuestionRequest
+		}
+		e.client.decline(r.id, method)
+		e.sink.Answered(ids[i])
+	}
+}
+
 func (e *Engine) notification(n Notification) { e.note(n, nil) }
 
 // note takes a notification, or what the head of one says that was cut.
@@ -215,7 +229,7 @@ func (e *Engine) note(n Notification, cut *engine.Head) {
 			e.sink.Event(&agent.Event{Kind: agent.KindHeartbeat}) // of a turn that was given up
 			return
 		}
-		e.approvals.Clear() // they went with the turn
+		e.declineAll()
 	}
 	subagent := ""
 	if !main {

@@ -145,9 +145,10 @@ func (e *Engine) answered(id string) {
 
 // withdraw cancels the approval requests that are open.
 func (e *Engine) withdraw() {
-	for _, a := range e.approvals.Clear() {
+	ids, open := e.approvals.Clear()
+	for i, a := range open {
 		e.conn.Reply(a.requestID, a.cancelled())
-		go e.answered(a.id)
+		go e.answered(ids[i])
 	}
 }
 

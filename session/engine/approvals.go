@@ -96,14 +96,14 @@ func (a *Approvals[R]) Withdraw(agentID string) (id string, ok bool) {
 	return strconv.Itoa(n), ok
 }
 
-// Clear closes all requests and returns them, oldest first.
-func (a *Approvals[R]) Clear() []R {
+// Clear closes all requests and returns their IDs from [Approvals.Open] and what was stored
+// with them, oldest first. The engine must answer them: an agent may still wait.
+func (a *Approvals[R]) Clear() (ids []string, kept []R) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	var list []R
 	for _, n := range slices.Sorted(maps.Keys(a.open)) {
-		list = append(list, a.open[n].kept)
+		ids, kept = append(ids, strconv.Itoa(n)), append(kept, a.open[n].kept)
 	}
 	clear(a.open)
-	return list
+	return ids, kept
 }

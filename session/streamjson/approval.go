@@ -110,6 +110,16 @@ func (e *Engine) subject(r *agentRequest) string {
 	return r.ToolName + " " + string(r.Input)
 }
 
+// declineAll declines what is open when a turn ends: most went with it, but a subagent that
+// works on would wait.
+func (e *Engine) declineAll() {
+	ids, open := e.approvals.Clear()
+	for i, a := range open {
+		e.reply(a.requestID, a.answer(engine.Decline))
+		e.sink.Answered(ids[i])
+	}
+}
+
 // reply answers an approval request without waiting.
 func (e *Engine) reply(id string, a answer) {
 	if line, err := a.line(id); err == nil {

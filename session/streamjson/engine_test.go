@@ -134,11 +134,13 @@ func TestApprovalRequestThatIsTakenBack(t *testing.T) {
 	})
 }
 
-// TestApprovalRequestsEndWithTheirTurn in the engine, too.
+// TestApprovalRequestsEndWithTheirTurn in the engine, too, and the agent gets an answer: a
+// subagent that works on would wait for it.
 func TestApprovalRequestsEndWithTheirTurn(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
-		peer := sessiontest.Start(append(greeting(), expect(userLine), say(request), say(result)))
+		want := `{"type":"control_response","response":{"subtype":"success","request_id":"q1","response":{"behavior":"deny","message":"The user declines."}}}`
+		peer := sessiontest.Start(append(greeting(), expect(userLine), say(request), say(result), expect(want)))
 		e := newEngine()
 		s, err := session.Open(t.Context(), "test", e, peer, peer.Transport(), engine.Start{}, session.Options{})
 		if err != nil {
@@ -148,6 +150,10 @@ func TestApprovalRequestsEndWithTheirTurn(t *testing.T) {
 		<-s.Send(session.Message{Text: "go"}).Done()
 		if err := e.Answer(t.Context(), "1", engine.Accept); !errors.Is(err, engine.ErrTooLate) {
 			t.Error(err)
+		}
+		synctest.Wait()
+		if got := last(peer.Sent()); got != want {
+			t.Errorf("answered %s", got)
 		}
 	})
 }

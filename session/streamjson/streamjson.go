@@ -221,8 +221,8 @@ func (e *Engine) event(event *agent.Event) {
 		case unwanted:
 			e.unwanted--
 		}
-		e.approvals.Clear() // they went with the turn
 		e.mu.Unlock()
+		e.declineAll()
 		if unwanted {
 			event = &agent.Event{Kind: agent.KindHeartbeat}
 		}
