@@ -161,7 +161,7 @@ func (m *Manager) Resume(ctx context.Context, handle SessionHandle) error {
 // ResumeWith resumes a session that has ended, with its name, identity and settings.
 // options is that of StartWith. A session without an entry is taken as one that the
 // runtime created itself; the handle or opts must then name its runtime and workdir. If
-// the session is running, the error is ErrRunning.
+// the session is running, the error is ErrRunning; if another one with its name is, ErrNameTaken.
 func (m *Manager) ResumeWith(ctx context.Context, handle SessionHandle, opts ResumeOptions, options session.Options) (SessionHandle, error) {
 	h, err := m.resume(ctx, handle, opts, options)
 	if err != nil {
@@ -202,6 +202,13 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts ResumeO
 	}
 	if err := store.update(ctx, p.entry.SessionID, func(e *Entry) error {
 		if err := e.inUse(); err != nil {
+			return err
+		}
+		list, _, err := store.List(Filter{})
+		if err == nil {
+			err = checkResumable(list, p.entry)
+		}
+		if err != nil {
 			return err
 		}
 		before, *e = *e, p.entry

@@ -64,3 +64,14 @@ func checkFree(list []Entry, e Entry) error {
 	}
 	return nil
 }
+
+// checkResumable returns why the session e cannot be resumed besides the others of list: a
+// command with its name would act on one of two sessions.
+func checkResumable(list []Entry, e Entry) error {
+	for _, other := range list {
+		if e.Name != "" && other.Name == e.Name && other.SessionID != e.SessionID && !other.State.Ended() {
+			return usage(ErrNameTaken, "session %s has the name %q, and has not ended", other.SessionID, e.Name)
+		}
+	}
+	return nil
+}

@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"errors"
+	"reflect"
 	"strings"
 	"testing"
 	"time"
@@ -79,5 +80,29 @@ func TestNameOfCrashedSession(t *testing.T) {
 		if err := named(t, b, name); err != nil {
 			t.Errorf("%s: %v", name, err)
 		}
+	}
+}
+
+// A command with the name of two running sessions would act on one for the other.
+func TestResumeWithANameThatIsTaken(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	first := b.start(control.StartOptions{Name: "review"})
+	if err := b.Stop(t.Context(), first, ""); err != nil {
+		t.Fatal(err)
+	}
+	before := b.until(first, session.StateStopped)
+	second := b.start(control.StartOptions{Name: "review"})
+	if err := b.Resume(t.Context(), first); !errors.Is(err, control.ErrNameTaken) || !strings.Contains(err.Error(), second.SessionID) {
+		t.Errorf("while another one has its name: %v", err)
+	}
+	if after, err := b.Store.Get(first.SessionID); err != nil || !reflect.DeepEqual(after, before) {
+		t.Errorf("%+v, %v, want %+v", after, err, before)
+	}
+	if err := b.Stop(t.Context(), second, ""); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.Resume(t.Context(), first); err != nil {
+		t.Errorf("after its end: %v", err)
 	}
 }
