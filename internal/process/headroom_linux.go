@@ -63,8 +63,8 @@ type group struct {
 }
 
 // leastRoom returns the least of room and those of the groups that have most of the used
-// tasks of the user. The limit of a user counts what is in no such group as well, so that
-// the room of a smaller one says nothing about it.
+// tasks of the user. The limit of a user counts what is in no such group as well, so it does
+// not depend on the room of a smaller one.
 func leastRoom(room uint64, groups []group, used uint64) uint64 {
 	for _, g := range groups {
 		if g.tasks >= used-used/4 {
