@@ -26,6 +26,10 @@ type bench struct {
 	server  acpagent.Server
 	store   *control.Store
 	workdir string
+	// before, if not nil, is called before the calls resume, steer, set_model and
+	// set_access of the engine, with a context that also ends with the agent. A call
+	// fails with its error.
+	before func(ctx context.Context, call string) error
 
 	mu       sync.Mutex
 	warnings []string
@@ -43,7 +47,7 @@ func newBench(t *testing.T, runtime string) *bench {
 	}
 	b := &bench{t: t, workdir: t.TempDir(), store: control.NewStore(filepath.Join(home, "state"))}
 	m := &control.Manager{
-		Runner: &runner.Runner{Registry: runtimes(t), Environ: []string{"PATH=" + bin, "HOME=" + home, "TMPDIR=" + home, "GORACE=atexit_sleep_ms=0"}, Warn: b.warn},
+		Runner: &runner.Runner{Registry: runtimes(b), Environ: []string{"PATH=" + bin, "HOME=" + home, "TMPDIR=" + home, "GORACE=atexit_sleep_ms=0"}, Warn: b.warn},
 		Store:  b.store, Serve: true,
 	}
 	b.server = acpagent.Server{

@@ -313,7 +313,7 @@ func failure(err error) *jsonrpc.Error {
 	switch {
 	case errors.Is(err, agent.ErrAuthentication):
 		e.Code = codeAuthRequired
-	case errors.Is(err, control.ErrUnknown):
+	case errors.Is(err, control.ErrUnknown), errors.Is(err, errClosed):
 		e.Code = codeNotFound
 	case errors.Is(err, agent.ErrUsage):
 		e.Code = jsonrpc.CodeInvalidParams

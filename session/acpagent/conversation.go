@@ -38,6 +38,7 @@ type conversation struct {
 	pending    []any
 	turns      []*session.Turn // of prompts that are not answered
 	cancelled  bool            // they were
+	closed     bool            // by the client; it does not start again
 	stopReason string          // of the turn that ended last, where it was not the usual one
 }
 
@@ -48,10 +49,15 @@ func (c *connection) newConversation(m *control.Manager, settings control.Settin
 	return &conversation{c: c, manager: m, settings: settings, opened: make(chan struct{}), fresh: true}
 }
 
-// begin starts the session, or resumes it if resume is not empty.
+// begin starts the session, or resumes it if resume is not empty. If the session is closed
+// meanwhile, begin stops it.
 func (s *conversation) begin(ctx context.Context, resume string) error {
 	notices, _ := s.c.takes()
 	s.mu.Lock()
+	if s.closed {
+		s.mu.Unlock()
+		return errClosed
+	}
 	opts := s.c.server.Start
 	opts.Settings = s.settings
 	opts.Identity.SessionID = s.id
@@ -81,14 +87,17 @@ func (s *conversation) begin(ctx context.Context, resume string) error {
 	}
 	s.settings.Runtime = handle.Runtime
 	s.fresh = s.fresh && resume == ""
+	over := context.Cause(s.c.ctx)
+	if s.closed {
+		over = errClosed
+	}
 	s.mu.Unlock()
-	if s.c.ctx.Err() != nil { // its end may have found another start of the session
+	if over != nil { // its end may have found another start of the session
 		stop, cancel := context.WithTimeout(context.Background(), stopTime)
 		defer cancel()
-		s.stop(stop, errGone.Error())
-		return context.Cause(s.c.ctx)
+		s.stop(stop, over.Error())
 	}
-	return nil
+	return over
 }
 
 func registryOf(m *control.Manager) *registry.Registry {
@@ -143,9 +152,9 @@ func (s *conversation) stop(ctx context.Context, reason string) {
 // close ends the session for the client. Prompts that are not answered are cancelled.
 func (s *conversation) close(ctx context.Context) {
 	s.mu.Lock()
-	s.cancelled = true
+	s.closed = true
 	s.mu.Unlock()
-	s.stop(ctx, "the client has closed it")
+	s.stop(ctx, errClosed.Error())
 }
 
 // goLive sends what was held back until the client knows the session.
@@ -248,11 +257,16 @@ func (s *conversation) send(ctx context.Context, m control.Message, done func(an
 			turn, err = s.manager.Send(s.current(), m)
 		}
 	}
+	s.mu.Lock()
 	if err != nil {
-		done(answer{}, err)
+		var a answer
+		if s.closed {
+			a.result, err = promptResult{StopReason: "cancelled"}, nil
+		}
+		s.mu.Unlock()
+		done(a, err)
 		return
 	}
-	s.mu.Lock()
 	s.turns, s.fresh, s.cancelled = append(s.turns, turn), false, busy && s.cancelled
 	s.mu.Unlock()
 	go s.await(ctx, turn, done)
@@ -268,7 +282,7 @@ func (s *conversation) await(ctx context.Context, turn *session.Turn, done func(
 	}
 	result, err := turn.Wait(context.Background()) // is over
 	s.mu.Lock()
-	cancelled, reason := s.cancelled, s.stopReason
+	cancelled, reason := s.cancelled || s.closed, s.stopReason
 	if i := slices.Index(s.turns, turn); i >= 0 {
 		s.turns = slices.Delete(s.turns, i, i+1)
 	}

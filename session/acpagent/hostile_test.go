@@ -20,6 +20,11 @@ func line(id int, method, params string) string {
 	return fmt.Sprintf(`{"jsonrpc":"2.0","id":%d,"method":%q,"params":%s}`+"\n", id, method, params)
 }
 
+// prompt returns a prompt of text as a line.
+func prompt(id int, session, text string) string {
+	return line(id, "session/prompt", fmt.Sprintf(`{"sessionId":%q,"prompt":[{"type":"text","text":%q}]}`, session, text))
+}
+
 var hello = line(0, "initialize", `{"protocolVersion":1,"clientCapabilities":{"elicitation":{"form":{}}}}`)
 
 // raw is a client that writes lines.

@@ -51,6 +51,10 @@ const (
 // errGone is why sessions end whose client has closed its side.
 var errGone = errors.New("the client has gone")
 
+// errClosed is why a session ends that the client has closed, and why it does not start
+// again.
+var errClosed = errors.New("the client has closed the session")
+
 // errNotRead is why sessions end whose client does not read.
 var errNotRead = errors.New("the client does not read what is sent to it")
 

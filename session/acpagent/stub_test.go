@@ -179,16 +179,34 @@ type stubEngine struct{ stiffEngine }
 // stiffEngine does without.
 type stiffEngine struct {
 	steers bool
+	before func(ctx context.Context, call string) error // see bench.before
+	ended  chan struct{}                                // closed when the agent has ended
 	mu     sync.Mutex
 	input  io.WriteCloser
 }
 
-func (e *stiffEngine) Open(ctx context.Context, t engine.Transport, _ engine.Start, sink engine.Sink) (engine.Info, error) {
-	e.input = t.Input
-	opened := make(chan engine.Info, 1)
-	ended := make(chan struct{})
+// enter begins a call that the agent must answer.
+func (e *stiffEngine) enter(ctx context.Context, call string) error {
+	if e.before == nil {
+		return nil
+	}
+	ctx, cancel := context.WithCancel(ctx)
+	defer cancel()
 	go func() {
-		defer close(ended)
+		select {
+		case <-e.ended:
+			cancel()
+		case <-ctx.Done():
+		}
+	}()
+	return e.before(ctx, call)
+}
+
+func (e *stiffEngine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
+	e.input, e.ended = t.Input, make(chan struct{})
+	opened := make(chan engine.Info, 1)
+	go func() {
+		defer close(e.ended)
 		lines := bufio.NewScanner(t.Output)
 		lines.Buffer(nil, formatters.MaxLine)
 		for lines.Scan() {
@@ -205,8 +223,11 @@ func (e *stiffEngine) Open(ctx context.Context, t engine.Transport, _ engine.Sta
 	}()
 	select {
 	case info := <-opened:
+		if start.Resume != "" {
+			return info, e.enter(ctx, "resume")
+		}
 		return info, nil
-	case <-ended:
+	case <-e.ended:
 		return engine.Info{}, errors.New("it has ended")
 	case <-ctx.Done():
 		return engine.Info{}, context.Cause(ctx)
@@ -224,9 +245,12 @@ func (e *stiffEngine) order(o order) error {
 }
 
 func (e *stiffEngine) Send(_ context.Context, text string) error { return e.order(order{Prompt: text}) }
-func (e *stiffEngine) Steer(_ context.Context, text string) error {
+func (e *stiffEngine) Steer(ctx context.Context, text string) error {
 	if !e.steers {
 		return engine.ErrUnsupported
+	}
+	if err := e.enter(ctx, "steer"); err != nil {
+		return err
 	}
 	return e.order(order{Steer: text})
 }
@@ -242,10 +266,16 @@ func (e *stiffEngine) AnswerQuestions(_ context.Context, _ string, answers [][]s
 }
 func (e *stiffEngine) Close() error { return e.input.Close() }
 
-func (e *stubEngine) SetModel(_ context.Context, model string) error {
+func (e *stubEngine) SetModel(ctx context.Context, model string) error {
+	if err := e.enter(ctx, "set_model"); err != nil {
+		return err
+	}
 	return e.order(order{Model: model})
 }
-func (e *stubEngine) SetAccess(_ context.Context, access agent.Access) error {
+func (e *stubEngine) SetAccess(ctx context.Context, access agent.Access) error {
+	if err := e.enter(ctx, "set_access"); err != nil {
+		return err
+	}
 	return e.order(order{Access: string(access)})
 }
 
@@ -262,12 +292,12 @@ var attachments = map[string][]string{"stub": agent.ImageTypes()}
 
 // runtimes returns a registry with the stub, which can do everything, and with one that
 // can neither be steered nor adjusted.
-func runtimes(t *testing.T) *registry.Registry {
-	t.Helper()
+func runtimes(b *bench) *registry.Registry {
+	b.t.Helper()
 	var known registry.Registry
 	for id, make := range map[string]func() engine.Engine{
-		"stub":  func() engine.Engine { return &stubEngine{stiffEngine{steers: true}} },
-		"stiff": func() engine.Engine { return &stiffEngine{} },
+		"stub":  func() engine.Engine { return &stubEngine{stiffEngine{steers: true, before: b.before}} },
+		"stiff": func() engine.Engine { return &stiffEngine{before: b.before} },
 	} {
 		err := known.Register(registry.Runtime{
 			ID: id, Name: id, Executables: []string{"stub"}, InstallURL: "https://example.com/",
@@ -291,7 +321,7 @@ func runtimes(t *testing.T) *registry.Registry {
 			},
 		})
 		if err != nil {
-			t.Fatal(err)
+			b.t.Fatal(err)
 		}
 	}
 	return &known
