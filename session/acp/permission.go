@@ -117,22 +117,35 @@ func (c *toolCall) runsCommand() bool {
 	return json.Unmarshal(c.RawInput, &members) == nil && (members["command"] != nil || members["cmd"] != nil)
 }
 
-// openRequest opens a request and passes it on.
+// openRequest opens a request and passes it on. If the turn was asked to end, it cancels
+// the request.
 func (e *Engine) openRequest(a *approval, event *agent.Event) {
+	e.speaking.Lock() // so that Answered comes after the request
+	e.mu.Lock()       // so that Interrupt finds the whole request, or none
+	if e.running && e.interrupted {
+		e.mu.Unlock()
+		e.speaking.Unlock()
+		e.conn.Reply(a.requestID, a.cancelled())
+		return
+	}
 	id, denied, other := e.approvals.Open(string(a.requestID), a)
 	if denied != "" {
 		event.Failed, event.Text = true, denied
-		e.emit(event)
-		e.conn.Reply(a.requestID, a.cancelled())
-		if other != nil {
-			e.conn.Reply(other.requestID, other.cancelled())
-			e.answered(other.id)
-		}
+	} else {
+		e.background.Add(1)
+		a.id, event.ApprovalID = id, id
+	}
+	e.mu.Unlock()
+	e.sink.Event(event)
+	e.speaking.Unlock()
+	if denied == "" {
 		return
 	}
-	e.background.Add(1)
-	a.id, event.ApprovalID = id, id
-	e.emit(event)
+	e.conn.Reply(a.requestID, a.cancelled())
+	if other != nil {
+		e.conn.Reply(other.requestID, other.cancelled())
+		e.answered(other.id)
+	}
 }
 
 // answered reports that an approval request needs no answer any more.
