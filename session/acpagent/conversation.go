@@ -38,6 +38,8 @@ type conversation struct {
 	pending    []any
 	turns      []*session.Turn // of prompts that are not answered
 	cancelled  bool            // they were
+	cancels    int             // that wait in the queue
+	insisted   *session.Turn   // see insist
 	closed     bool            // by the client; it does not start again
 	stopReason string          // of the turn that ended last, where it was not the usual one
 }
@@ -268,6 +270,7 @@ func (s *conversation) send(ctx context.Context, m control.Message, done func(an
 		return
 	}
 	s.turns, s.fresh, s.cancelled = append(s.turns, turn), false, busy && s.cancelled
+	s.insist()
 	s.mu.Unlock()
 	go s.await(ctx, turn, done)
 }
@@ -314,28 +317,49 @@ func tokens(u *agent.Usage) *usage {
 	return &usage{Total: u.Input + u.Output, Input: u.Input, Output: u.Output, Cached: u.Cached, Thought: u.Reasoning}
 }
 
-// cancel ends the turn that is running.
+// cancel ends the turn that is running, and those of the prompts in the queue. If the queue
+// takes no more, a cancel is its last.
 func (s *conversation) cancel() {
-	s.queue.add(func() {
-		s.mu.Lock()
-		held, turns := s.session, slices.Clone(s.turns)
-		s.cancelled = len(turns) > 0
-		s.mu.Unlock()
-		if len(turns) == 0 {
-			return
-		}
-		ctx, cancel := context.WithTimeout(s.c.ctx, session.TurnGrace)
-		defer cancel()
-		if err := held.Interrupt(ctx); err != nil && !errors.Is(err, session.ErrTooLate) && s.c.ctx.Err() == nil {
-			s.c.warn(fmt.Sprintf("session %s: the turn cannot be cancelled: %v", s.id, err))
-		}
-		go s.insist(turns[0])
-	})
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.queue.addUpTo(maxWaiting+1, s.interrupt) {
+		s.cancels++
+		s.insist()
+	}
 }
 
-// insist stops the session if its agent does not end a turn that was cancelled.
-func (s *conversation) insist(turn *session.Turn) {
-	patience := time.NewTimer(session.TurnGrace)
+// interrupt interrupts the turn that is running.
+func (s *conversation) interrupt() {
+	s.mu.Lock()
+	s.cancels--
+	held, busy := s.session, len(s.turns) > 0
+	s.mu.Unlock()
+	if !busy {
+		return
+	}
+	ctx, cancel := context.WithTimeout(s.c.ctx, s.c.server.grace())
+	defer cancel()
+	if err := held.Interrupt(ctx); err != nil && !errors.Is(err, session.ErrTooLate) && s.c.ctx.Err() == nil {
+		s.c.warn(fmt.Sprintf("session %s: the turn cannot be cancelled: %v", s.id, err))
+	}
+}
+
+// insist marks the turns as cancelled if a cancel waits, and bounds the time of the first:
+// the agent may not answer what comes before the cancel in the queue. s.mu is held.
+func (s *conversation) insist() {
+	if s.cancels == 0 || len(s.turns) == 0 {
+		return
+	}
+	s.cancelled = true
+	if turn := s.turns[0]; turn != s.insisted {
+		s.insisted = turn
+		go s.bound(turn)
+	}
+}
+
+// bound stops the session if its agent does not end a turn that was cancelled.
+func (s *conversation) bound(turn *session.Turn) {
+	patience := time.NewTimer(s.c.server.grace())
 	defer patience.Stop()
 	select {
 	case <-turn.Done():
@@ -368,10 +392,13 @@ type queue struct {
 const maxWaiting = 100
 
 // add adds something to do, unless too much waits.
-func (q *queue) add(do func()) bool {
+func (q *queue) add(do func()) bool { return q.addUpTo(maxWaiting, do) }
+
+// addUpTo is add with another limit.
+func (q *queue) addUpTo(limit int, do func()) bool {
 	q.mu.Lock()
 	defer q.mu.Unlock()
-	if len(q.waiting) >= maxWaiting {
+	if len(q.waiting) >= limit {
 		return false
 	}
 	q.waiting = append(q.waiting, do)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
 
@@ -33,6 +34,8 @@ type Server struct {
 	// ReadTimeout is how long the client may leave a message unread before it counts as
 	// gone. Zero means DefaultReadTimeout.
 	ReadTimeout time.Duration
+
+	turnGrace time.Duration // in place of session.TurnGrace, in tests
 }
 
 // DefaultReadTimeout is the default of [Server.ReadTimeout].
@@ -48,12 +51,18 @@ const (
 	maxRequests = 1000
 )
 
+// grace returns how long an agent may take to answer, or to end a turn that was cancelled.
+func (s *Server) grace() time.Duration { return cmp.Or(s.turnGrace, session.TurnGrace) }
+
 // errGone is why sessions end whose client has closed its side.
 var errGone = errors.New("the client has gone")
 
 // errClosed is why a session ends that the client has closed, and why it does not start
 // again.
 var errClosed = errors.New("the client has closed the session")
+
+// errNoAnswer is why a setting is not changed.
+var errNoAnswer = errors.New("the agent did not answer in time")
 
 // errNotRead is why sessions end whose client does not read.
 var errNotRead = errors.New("the client does not read what is sent to it")

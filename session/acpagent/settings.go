@@ -159,14 +159,16 @@ func (s *conversation) change(ctx context.Context, option, value string, setting
 	s.mu.Lock()
 	handle, busy := s.handle, len(s.turns) > 0
 	s.mu.Unlock()
+	call, cancel := context.WithTimeoutCause(ctx, s.c.server.grace(), errNoAnswer)
+	defer cancel()
 	switch option {
 	case optionMode:
 		settings.Access = agent.Access(value)
-		err = s.manager.SetAccess(ctx, handle, settings.Access)
+		err = s.manager.SetAccess(call, handle, settings.Access)
 	case optionModel:
 		settings.Model = value
 		if value != autoModel {
-			err = s.manager.SetModel(ctx, handle, value)
+			err = s.manager.SetModel(call, handle, value)
 		}
 	case optionEffort:
 		settings.ReasoningEffort = agent.ReasoningEffort(value)
