@@ -95,6 +95,45 @@ func TestClaimLapsesWhileReadsFail(t *testing.T) {
 	})
 }
 
+// A claim announces at most task.MaxLease in whole seconds, and is renewed before that.
+func TestLeaseIsTheAnnouncedOne(t *testing.T) {
+	t.Parallel()
+	for lease, want := range map[time.Duration]time.Duration{
+		4 * time.Hour: task.MaxLease, 3900 * time.Millisecond: 3 * time.Second, time.Millisecond: time.Second, 0: worker.DefaultLease,
+	} {
+		t.Run(lease.String(), func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				log := newLog()
+				create(log, "bus#1.1")
+				work := handler(func(ctx context.Context, _ *worker.Claim) worker.End {
+					select {
+					case <-ctx.Done():
+						t.Error(context.Cause(ctx))
+					case <-time.After(5 * want):
+					}
+					return worker.End{Name: task.Done}
+				})
+				first := newWorker(log, "first", work)
+				first.Lease = lease
+				stop := start(t, first)
+				synctest.Wait()
+				stopOther := start(t, newWorker(log, "other", work))
+				time.Sleep(6 * want)
+				_, _ = stop(), stopOther()
+				if n := log.count("bus#1.1", task.Claimed); n != 1 {
+					t.Errorf("%d claims", n)
+				}
+				for _, e := range log.events {
+					if e.Name == task.Claimed && e.LeaseSeconds != int(want.Seconds()) {
+						t.Errorf("a lease of %d seconds, want %v", e.LeaseSeconds, want)
+					}
+				}
+			})
+		})
+	}
+}
+
 // A claim that is refused for a reason that cannot be read is not repeated at once.
 func TestRefusedClaimWaits(t *testing.T) {
 	t.Parallel()

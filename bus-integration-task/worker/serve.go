@@ -310,11 +310,13 @@ func (r *run) stopAll() {
 	}
 }
 
+// lease is the lease that claims announce, of which the other workers take no more than
+// task.MaxLease.
 func (r *run) lease() time.Duration {
-	if r.Lease > 0 {
-		return r.Lease
+	if r.Lease <= 0 {
+		return DefaultLease
 	}
-	return DefaultLease
+	return max(min(r.Lease, task.MaxLease).Truncate(time.Second), time.Second)
 }
 
 func (r *run) handBack() time.Duration {

@@ -55,8 +55,9 @@ type Worker struct {
 	Log     Log
 	Handler Handler
 
-	// Lease is how long a claim is valid without renewal; 0 is DefaultLease. It is
-	// renewed three times as often. At least 3 seconds are usual: events carry whole ones.
+	// Lease is how long a claim is valid without renewal, in whole seconds from 1 to
+	// task.MaxLease; 0 is DefaultLease. It is renewed three times as often. At least 3
+	// seconds are usual.
 	Lease time.Duration
 	// Parallel is the number of tasks to work on at once; 0 is 1.
 	Parallel int

@@ -44,7 +44,7 @@ var (
 	executables = kind[string]{executable, jsonString, "COMMAND"}
 	switches    = kind[bool]{boolean, jsonBool, ""}
 	durations   = kind[time.Duration]{duration, jsonString, "DURATION"}
-	positive    = kind[time.Duration]{longer, jsonString, "DURATION"}
+	leases      = kind[time.Duration]{lease, jsonString, "DURATION"}
 	recipient   = kind[string]{unlessEmpty(task.ParseRecipient), jsonString, "NAME"}
 	workRef     = kind[string]{unlessEmpty(task.ParseRef), jsonString, "REF"}
 	workerID    = kind[string]{name("worker ID", idForm, "use letters, digits, '.', '_', ':' and '-'"), jsonString, "ID"}
@@ -153,13 +153,14 @@ func duration(text string) (time.Duration, error) {
 	return d, nil
 }
 
-// longer reads a duration that a lease can have.
-func longer(text string) (time.Duration, error) {
-	d, err := duration(text)
-	if err == nil && d < 3*time.Second {
-		err = fmt.Errorf("%s is less than 3s", quote(text))
+const minLease = 3 * time.Second
+
+func lease(text string) (time.Duration, error) {
+	d, err := time.ParseDuration(text)
+	if err != nil || d < minLease || d > task.MaxLease {
+		return 0, fmt.Errorf("%s is not a duration from %v to %v; use one such as 1m", quote(text), minLease, task.MaxLease)
 	}
-	return d, err
+	return d, nil
 }
 
 var (

@@ -256,6 +256,14 @@ func TestNamesAreUnique(t *testing.T) {
 	}
 }
 
+func TestLeaseIsLimited(t *testing.T) {
+	t.Parallel()
+	_, err := given{flags: map[string]string{"lease": "61m"}}.resolve(t)
+	if want := `--lease: "61m" is not a duration from 3s to 1h0m0s; use one such as 1m`; !errors.Is(err, agent.ErrUsage) || err.Error() != want {
+		t.Errorf("%v, want %s", err, want)
+	}
+}
+
 func TestDefaults(t *testing.T) {
 	t.Parallel()
 	s, err := given{environ: []string{"BUS_TASK_TIMEOUT= \t", "BUS_TASK_GOPLS_MCP=0", "BUS_DEV_TASK_CODEX_COMMAND=codex"}}.resolve(t)

@@ -129,7 +129,7 @@ var table = slices.Concat(
 		setting("once", switches, func(s *Settings) *bool { return &s.Once }, "false", "end after one task").task("ONCE"),
 		setting("idle-timeout", durations, func(s *Settings) *time.Duration { return &s.IdleTimeout }, "0s", "end when there was nothing to do for so long; 0 never ends").task("IDLE_TIMEOUT").field("idle_timeout"),
 		setting("timeout", durations, func(s *Settings) *time.Duration { return &s.Timeout }, "30m", "bound an attempt; 0 means no bound, or a day for a container").task("TIMEOUT"),
-		setting("lease", positive, func(s *Settings) *time.Duration { return &s.Lease }, "1m", "how long a claim is valid without renewal").by("BUS_TASK_LEASE"),
+		setting("lease", leases, func(s *Settings) *time.Duration { return &s.Lease }, "1m", "how long a claim is valid without renewal, from 3s to 1h").by("BUS_TASK_LEASE"),
 		setting("hand-back", durations, func(s *Settings) *time.Duration { return &s.HandBack }, "20s", "how long a running turn may take after SIGTERM before its task is handed back").by("BUS_TASK_HAND_BACK"),
 		setting("safe-crash-retry-count", integer(0, 10), func(s *Settings) *int { return &s.SafeCrashRetries }, "1", "maximum number of times that a crashed agent, or a lost worker, is replaced in a task").by("BUS_TASK_SAFE_CRASH_RETRY_COUNT").field("safe_crash_retry_count"),
 		setting("log-level", oneOf("error", "warn", "info", "debug"), func(s *Settings) *string { return &s.LogLevel }, "info", "least level of messages on standard error").by("BUS_TASK_LOG_LEVEL").field("progress_log_level"),
