@@ -56,8 +56,8 @@ func (r *run) serve(ctx, attempts context.Context, following <-chan error) error
 		select {
 		case <-r.changed:
 		case <-timer.C:
-		case ref := <-r.over:
-			r.forget(ref)
+		case c := <-r.over:
+			r.forget(c)
 		case err := <-following:
 			r.endAll(0)
 			return err
@@ -183,6 +183,8 @@ func (r *run) claim(ctx, attempts context.Context, e *entry) bool {
 		// The claim may be in the log though the answer was lost.
 		r.postpone(e, ref, cmp.Or(r.read(claiming, e, ref), err))
 	}
+	r.mu.Lock()
+	defer r.mu.Unlock()
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if e.state.LastID != last {
@@ -195,6 +197,8 @@ func (r *run) claim(ctx, attempts context.Context, e *entry) bool {
 	working, cancel := context.WithCancelCause(observed)
 	r.logger().Info("task claimed", "task", ref, "attempt", attempt, "round", e.state.Round)
 	e.claim = newClaim(r, e, attempt, cancel, sent)
+	r.entries[ref] = e // also if it was dropped meanwhile
+	delete(r.unread, ref)
 	r.running++
 	if ctx.Err() != nil {
 		cancel(ErrStopping)
@@ -228,7 +232,7 @@ func bounded(attempt context.Context, limit time.Duration) (context.Context, con
 
 // work works on a claimed task and ends it.
 func (r *run) work(ctx context.Context, c *Claim, ref string, o *observation) {
-	defer func() { r.over <- ref }()
+	defer func() { r.over <- c }()
 	var group sync.WaitGroup
 	defer group.Wait()
 	defer c.cancel(nil)
@@ -267,14 +271,13 @@ func (r *run) work(ctx context.Context, c *Claim, ref string, o *observation) {
 	r.logger().Info("attempt ended", "task", ref, "attempt", c.attempt, "as", end.Name, "text", end.Payload.Text, "commit", end.Payload.Commit)
 }
 
-// forget records that a task is not worked on any more.
-func (r *run) forget(ref string) {
+// forget records that a claimed task is not worked on any more.
+func (r *run) forget(c *Claim) {
 	r.running--
-	r.mu.Lock()
-	e := r.entries[ref]
-	r.mu.Unlock()
+	e := c.entry
 	e.mu.Lock()
 	e.claim = nil
+	ref := e.state.Ref
 	e.mu.Unlock()
 	r.drop(ref, e)
 }
@@ -286,8 +289,8 @@ func (r *run) endAll(after time.Duration) {
 	hurry := r.Hurry
 	for r.running > 0 {
 		select {
-		case ref := <-r.over:
-			r.forget(ref)
+		case c := <-r.over:
+			r.forget(c)
 		case <-timer.C:
 			r.stopAll()
 		case <-hurry:

@@ -105,7 +105,7 @@ func (w *Worker) Run(ctx context.Context) error {
 type run struct {
 	*Worker
 	changed chan struct{} // gets a token when an entry has changed
-	over    chan string   // gets the reference of a task that is not worked on any more
+	over    chan *Claim   // gets a claim whose task is not worked on any more
 	running int           // of serve alone
 
 	mu        sync.Mutex
@@ -120,7 +120,7 @@ func (w *Worker) newRun() *run {
 	return &run{
 		Worker: w, entries: make(map[string]*entry), unread: make(map[string]unread),
 		contender: task.NewContender(w.ID), roundTrip: firstRoundTrip,
-		changed: make(chan struct{}, 1), over: make(chan string),
+		changed: make(chan struct{}, 1), over: make(chan *Claim),
 	}
 }
 
