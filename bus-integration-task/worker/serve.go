@@ -58,6 +58,7 @@ func (r *run) serve(ctx, attempts context.Context, following <-chan error) error
 		case <-timer.C:
 		case c := <-r.over:
 			r.forget(c)
+			idle = time.Now()
 		case err := <-following:
 			r.endAll(0)
 			return err

@@ -81,6 +81,38 @@ func TestWorkerEndsItsTasks(t *testing.T) {
 	})
 }
 
+// The time of a task is not idle.
+func TestIdleTimeoutBeginsAfterTheTask(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		log := newLog()
+		create(log, "bus#1.1")
+		w := newWorker(log, "w", handler(func(context.Context, *worker.Claim) worker.End {
+			time.Sleep(50 * time.Second)
+			return worker.End{Name: task.Done}
+		}))
+		w.IdleTimeout, w.Lease = 10*time.Second, time.Hour
+		var ended time.Time
+		w.Log = endsLog{log, func() { ended = time.Now() }}
+		if err := w.Run(t.Context()); err != nil || time.Since(ended) < w.IdleTimeout {
+			t.Errorf("%v; the worker ended %v after the task", err, time.Since(ended))
+		}
+	})
+}
+
+// An endsLog reports the end of a task.
+type endsLog struct {
+	*memoryLog
+	ended func()
+}
+
+func (l endsLog) Append(ctx context.Context, name string, p task.Payload, last string) (string, error) {
+	if name == task.Done {
+		l.ended()
+	}
+	return l.memoryLog.Append(ctx, name, p, last)
+}
+
 // Of many workers one works on a task, and all tasks are worked on.
 func TestWorkersShareTasks(t *testing.T) {
 	t.Parallel()
