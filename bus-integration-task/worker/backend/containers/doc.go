@@ -22,7 +22,8 @@
 //	labels   for the list of the containers
 //	state    in a response: completed, failed, timeout or deleted
 //
-// A run that ends with its integration is answered with the error code [CodeInterrupted].
+// A run that ends with its integration, or still waits then, is answered with the error
+// code [CodeInterrupted], and one for which too many others wait with [CodeBusy].
 // After a crash, the next integration on the machine does this, with the run ID as the
 // correlation ID.
 //

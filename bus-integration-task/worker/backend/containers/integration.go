@@ -38,7 +38,8 @@ type Integration struct {
 	// "containers".
 	Group string
 
-	// MaxRuns is how many runs there are at a time; 0 is 4. Other requests wait.
+	// MaxRuns is how many runs there are at a time; 0 is 4. Up to 1000 other requests
+	// wait; further ones are answered with CodeBusy.
 	MaxRuns int
 
 	// Failed, if set, gets errors about single requests, such as a response that
@@ -49,11 +50,14 @@ type Integration struct {
 // maxKnown is how many run IDs are remembered, to run none twice.
 const maxKnown = 10_000
 
+const maxWaiting = 1000 // requests
+
 // serving is a call of Serve.
 type serving struct {
 	*Integration
-	slots chan struct{}
-	runs  sync.WaitGroup
+	accepted chan struct{} // a token for each request that runs or waits
+	slots    chan struct{} // a token for each run
+	runs     sync.WaitGroup
 
 	mu    sync.Mutex
 	known map[string]*known
@@ -62,7 +66,7 @@ type serving struct {
 
 // known is a run that was requested, or deleted before that.
 type known struct {
-	cancel  context.CancelCauseFunc // nil unless it is running
+	cancel  context.CancelCauseFunc // nil unless it is running or waits
 	deleted bool
 	seen    bool // its request
 }
@@ -71,12 +75,14 @@ type known struct {
 var errDeleted = errors.New("the run was deleted")
 
 // Serve answers requests until ctx ends or the bus fails, and returns when all runs have
-// ended. First it removes the containers that an integration left which was killed. Requests that were published while no integration served are answered too,
-// unless their time is over.
+// ended. First it removes the containers of integrations that were killed. Requests that
+// were published while no integration served are answered too, unless they have expired.
+// Requests that still wait when ctx ends are answered with CodeInterrupted.
 func (i *Integration) Serve(ctx context.Context) error {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)
-	s := &serving{Integration: i, slots: make(chan struct{}, orDefault(i.MaxRuns, 4)), known: map[string]*known{}}
+	slots := orDefault(i.MaxRuns, 4)
+	s := &serving{Integration: i, accepted: make(chan struct{}, slots+maxWaiting), slots: make(chan struct{}, slots), known: map[string]*known{}}
 	defer s.runs.Wait()
 	s.prune(ctx)
 	deletes := make(chan error, 1)
@@ -95,14 +101,14 @@ func (i *Integration) Serve(ctx context.Context) error {
 	query := events.Query{Names: []string{NameRunRequest}, Delivery: events.Unicast, Group: group, Consumer: i.Name, Replay: true}
 	err := i.Bus.Stream(ctx, query, func(e events.Event) error {
 		select {
-		case s.slots <- struct{}{}:
-		case <-ctx.Done():
-			return context.Cause(ctx)
+		case s.accepted <- struct{}{}:
+			s.runs.Go(func() {
+				defer func() { <-s.accepted }()
+				s.serveRun(ctx, e)
+			})
+		default:
+			s.refuse(ctx, e, NameRunResponse, errBusy)
 		}
-		s.runs.Go(func() {
-			defer func() { <-s.slots }()
-			s.serveRun(ctx, e)
-		})
 		return nil
 	})
 	cancel(err)
@@ -133,6 +139,8 @@ func (s *serving) prune(ctx context.Context) {
 // errInterrupted is the answer to a run that the integration did not see end by itself.
 var errInterrupted = errors.New("the container integration has ended, and the run with it")
 
+var errBusy = errors.New("too many requests wait for a run; try again later")
+
 func orDefault(n, byDefault int) int {
 	if n <= 0 {
 		return byDefault
@@ -140,7 +148,7 @@ func orDefault(n, byDefault int) int {
 	return n
 }
 
-// serveRun runs a request and publishes the response.
+// serveRun runs a request once there is a free slot, and publishes the response.
 func (s *serving) serveRun(ctx context.Context, e events.Event) {
 	var r RunRequest
 	if err := json.Unmarshal(e.Payload, &r); err != nil {
@@ -160,10 +168,18 @@ func (s *serving) serveRun(ctx context.Context, e events.Event) {
 		return // it was delivered before
 	}
 	defer s.end(r.RunID)
+	select {
+	case s.slots <- struct{}{}:
+		defer func() { <-s.slots }()
+	case <-running.Done():
+	}
 	limited, lift := context.WithTimeout(running, r.Timeout())
 	defer lift()
 	begun := time.Now()
 	exit, err := Exit{Code: -1}, context.Cause(running)
+	if err == nil {
+		err = expired(&r, e.Timestamp)
+	}
 	if err == nil {
 		exit, err = s.Engine.Run(limited, r)
 	}
@@ -195,9 +211,8 @@ func (s *serving) settle(r *RunRequest, at time.Time) error {
 	if err := r.Check(); err != nil {
 		return err
 	}
-	// The times are of two clocks, so a minute is allowed for.
-	if !at.IsZero() && time.Since(at) > r.Timeout()+time.Minute {
-		return errors.New("the request has expired")
+	if err := expired(r, at); err != nil {
+		return err
 	}
 	if r.Profile != "" {
 		image, ok := s.Profiles[r.Profile]
@@ -208,6 +223,17 @@ func (s *serving) settle(r *RunRequest, at time.Time) error {
 	}
 	return nil
 }
+
+// expired fails for a request whose client no longer waits.
+func expired(r *RunRequest, at time.Time) error {
+	if !at.IsZero() && time.Since(at) > r.Timeout()+clockTolerance {
+		return errors.New("the request has expired")
+	}
+	return nil
+}
+
+// clockTolerance is how much the clocks of client and integration may differ.
+const clockTolerance = time.Minute
 
 // begin notes that a run begins. It returns false if its request was seen before.
 func (s *serving) begin(id string, cancel context.CancelCauseFunc) bool {
@@ -271,6 +297,8 @@ func (s *serving) refuse(ctx context.Context, e events.Event, name string, err e
 		failure.Code = "bad_request"
 	case errors.Is(err, errInterrupted):
 		failure.Code = CodeInterrupted
+	case errors.Is(err, errBusy):
+		failure.Code = CodeBusy
 	}
 	s.publish(ctx, e, name, nil, failure)
 }

@@ -23,6 +23,9 @@ const (
 // integration. The run can be requested again.
 const CodeInterrupted = "interrupted"
 
+// CodeBusy is the code of the error that answers a run for which too many others wait.
+const CodeBusy = "busy"
+
 // A RunRequest is the payload of NameRunRequest. It has either a Profile, with Args as the
 // command, or an Image with a Command.
 type RunRequest struct {

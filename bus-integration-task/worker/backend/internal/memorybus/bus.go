@@ -63,10 +63,15 @@ func (b *Bus) Stream(ctx context.Context, q events.Query, handle func(events.Eve
 		b.groups[q.Group] = position
 	}
 	b.mu.Unlock()
+	caughtUp := q.CaughtUp
 	for {
 		e, changed := b.next(&q, &position)
 		switch {
 		case e == nil:
+			if caughtUp != nil {
+				caughtUp()
+				caughtUp = nil
+			}
 			select {
 			case <-changed:
 			case <-ctx.Done():
