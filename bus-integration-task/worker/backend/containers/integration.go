@@ -85,15 +85,21 @@ func (i *Integration) Serve(ctx context.Context) error {
 	s := &serving{Integration: i, accepted: make(chan struct{}, slots+maxWaiting), slots: make(chan struct{}, slots), known: map[string]*known{}}
 	defer s.runs.Wait()
 	s.prune(ctx)
-	deletes := make(chan error, 1)
+	deletes, caughtUp := make(chan error, 1), make(chan struct{})
+	deletions := events.Query{Names: []string{NameDeleteRequest}, Replay: true, CaughtUp: sync.OnceFunc(func() { close(caughtUp) })}
 	go func() {
-		err := i.Bus.Stream(ctx, events.Query{Names: []string{NameDeleteRequest}}, func(e events.Event) error {
+		err := i.Bus.Stream(ctx, deletions, func(e events.Event) error {
 			s.deleteRun(ctx, e)
 			return nil
 		})
 		cancel(err)
 		deletes <- err
 	}()
+	select { // runs that were deleted earlier must not begin
+	case <-caughtUp:
+	case <-time.After(catchUpLimit):
+	case <-ctx.Done():
+	}
 	group := i.Group
 	if group == "" {
 		group = "containers"
@@ -117,6 +123,9 @@ func (i *Integration) Serve(ctx context.Context) error {
 	}
 	return err
 }
+
+// catchUpLimit bounds the reading of earlier deletions. Some servers do not report its end.
+const catchUpLimit = 5 * time.Second
 
 // prune answers the requests of stale containers, whose clients would wait until the time
 // of the run is over.
@@ -277,6 +286,9 @@ func (s *serving) deleteRun(ctx context.Context, e events.Event) {
 	var r DeleteRequest
 	if err := json.Unmarshal(e.Payload, &r); err != nil || !runIDForm().MatchString(r.RunID) {
 		return // not a request that any integration can answer
+	}
+	if !e.Timestamp.IsZero() && time.Since(e.Timestamp) > MaxTimeout+clockTolerance {
+		return // the request for the run has expired
 	}
 	s.mu.Lock()
 	k := s.knownRun(r.RunID)

@@ -141,3 +141,50 @@ func TestWaitingRequestsAreBounded(t *testing.T) {
 		stop()
 	})
 }
+
+// A run that was deleted while no integration served does not run.
+func TestEarlierDeletionCounts(t *testing.T) {
+	t.Parallel()
+	for name, old := range map[string]bool{"a server that reports the end of the log": false, "another server": true} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				bus := new(memorybus.Bus)
+				request(t, bus, "run-1")
+				publish(t, bus, containers.NameDeleteRequest, containers.DeleteRequest{RunID: "run-1"})
+				var served containers.Bus = bus
+				if old {
+					served = oldBus{bus}
+				}
+				engine, stop := serveStuck(t, served)
+				time.Sleep(10 * time.Second)
+				if got := codes(bus); got[""] != 1 || len(got) != 1 || len(engine.begun) != 0 {
+					t.Errorf("answers %v, runs %q", got, engine.begun)
+				}
+				request(t, bus, "run-2")
+				synctest.Wait()
+				stop()
+				if len(engine.begun) != 1 {
+					t.Errorf("runs %q", engine.begun)
+				}
+			})
+		})
+	}
+}
+
+// Deletions whose requests have expired take no room.
+func TestOldDeletionIsIgnored(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		bus := new(memorybus.Bus)
+		publish(t, bus, containers.NameDeleteRequest, containers.DeleteRequest{RunID: "run-1"})
+		time.Sleep(containers.MaxTimeout + 2*time.Minute)
+		request(t, bus, "run-1")
+		engine, stop := serveStuck(t, bus)
+		synctest.Wait()
+		stop()
+		if len(engine.begun) != 1 {
+			t.Errorf("runs %q", engine.begun)
+		}
+	})
+}
