@@ -38,7 +38,7 @@ func (r *Repository) lockIndex() error {
 	return nil
 }
 
-// removeIndexLock removes an index.lock of a promotion that was killed.
+// removeIndexLock removes the index.lock of a promotion, and none of a user.
 func (r *Repository) removeIndexLock() {
 	if r.ownsIndexLock() {
 		os.Remove(r.indexLock())

@@ -96,7 +96,7 @@ func (r *Repository) promote(ctx context.Context, branch, commit string, replace
 	finished := true
 	defer func() {
 		if finished {
-			os.Remove(r.indexLock())
+			r.removeIndexLock()
 		}
 	}()
 	old, err := r.checkPromotion(ctx, p, branch, commit)
@@ -258,7 +258,7 @@ func (r *Repository) installIndex(p *private) error {
 	step("index")
 	r.removeJournal()
 	step("unlogged")
-	os.Remove(r.indexLock())
+	r.removeIndexLock()
 	return nil
 }
 

@@ -95,6 +95,31 @@ func TestEditsDuringAnnouncementAreKept(t *testing.T) {
 	}
 }
 
+// An index.lock of the git of a user outlives a promotion.
+func TestIndexLockOfUserIsKept(t *testing.T) {
+	t.Parallel()
+	refused := errors.New("refused")
+	for name, announced := range map[string]error{"a promotion that is refused": refused, "one that succeeds": nil} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "")
+			r := b.open()
+			w := b.work(r, func(dir string) { b.write(dir, "README", "two\n") })
+			moved, err := r.Promote(t.Context(), "main", w.Head(), func(context.Context, string) error {
+				os.Remove(r.indexLock()) // as a user who does not wait
+				b.write(b.primary, ".git/index.lock", "mine\n")
+				return announced
+			})
+			if !errors.Is(err, announced) || moved != (announced == nil) {
+				t.Errorf("%v, %v", moved, err)
+			}
+			if got := b.read(b.primary, ".git/index.lock"); got != "mine\n" {
+				t.Errorf("index.lock is %q", got)
+			}
+		})
+	}
+}
+
 // promotion is a promotion that has files of all kinds, and what a user can do to them.
 func (b *bench) promotion(r *Repository) *Worktree {
 	b.t.Helper()
