@@ -22,8 +22,9 @@ type Log interface {
 	// Follow calls each with every event of every task, in the order of the log, from
 	// the first event on and then as events are appended. It returns when ctx ends or
 	// with an error. The board calls it again after an error, so events that each has
-	// seen may be repeated.
-	Follow(ctx context.Context, each func(task.Event)) error
+	// seen may be repeated. If Follow reconnects by itself, it calls lost when it has lost
+	// the log, and caughtUp or each when it has it again.
+	Follow(ctx context.Context, each func(task.Event), caughtUp func(), lost func(error)) error
 	// Task calls each with the events that one task has now, in the order of the log,
 	// and returns.
 	Task(ctx context.Context, workRef string, each func(task.Event)) error

@@ -66,10 +66,7 @@ func newTasks(maxEnded, maxOpen int) *tasks {
 func (b *tasks) apply(e task.Event) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if b.problem != "" {
-		b.problem = ""
-		b.wakeAll()
-	}
+	b.found()
 	if e.ID <= b.latest {
 		return
 	}
@@ -275,6 +272,21 @@ func (b *tasks) lost(why string) {
 	defer b.mu.Unlock()
 	b.problem = why
 	b.wakeAll()
+}
+
+// caughtUp records that the log is followed.
+func (b *tasks) caughtUp() {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	b.found()
+}
+
+// found is caughtUp for a caller that holds the lock.
+func (b *tasks) found() {
+	if b.problem != "" {
+		b.problem = ""
+		b.wakeAll()
+	}
 }
 
 // find returns the state of a task.

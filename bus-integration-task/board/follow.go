@@ -15,7 +15,7 @@ func (s *server) follow(ctx context.Context) {
 	defer func() { <-done }()
 	for wait := s.retry; ; wait = min(2*wait, 30*s.retry) {
 		before := s.tasks.position()
-		err := s.o.Log.Follow(ctx, s.tasks.apply)
+		err := s.o.Log.Follow(ctx, s.tasks.apply, s.tasks.caughtUp, func(err error) { s.tasks.lost(line(err.Error(), maxTitle)) })
 		if ctx.Err() != nil {
 			return
 		}

@@ -36,7 +36,7 @@ func (m *memory) add(name string, p task.Payload) task.Event {
 	return e
 }
 
-func (m *memory) Follow(ctx context.Context, each func(task.Event)) error {
+func (m *memory) Follow(ctx context.Context, each func(task.Event), _ func(), _ func(error)) error {
 	for at := 0; ; {
 		m.mu.Lock()
 		events, changed, err := m.events[at:], m.changed, m.fail

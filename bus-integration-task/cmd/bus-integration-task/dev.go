@@ -54,8 +54,15 @@ func boardOptions(c *cli.Context, log *tasklog.Log, listen string) board.Options
 // boardLog is a log as the board wants it.
 type boardLog struct{ log *tasklog.Log }
 
-func (l boardLog) Follow(ctx context.Context, each func(task.Event)) error {
-	return l.log.Follow(ctx, func(e task.Event) error { each(e); return nil }, func() {})
+func (l boardLog) Follow(ctx context.Context, each func(task.Event), caughtUp func(), lost func(error)) error {
+	log := *l.log
+	log.Disconnected = func(err error) {
+		if l.log.Disconnected != nil {
+			l.log.Disconnected(err)
+		}
+		lost(err)
+	}
+	return log.Follow(ctx, func(e task.Event) error { each(e); return nil }, caughtUp)
 }
 
 func (l boardLog) Task(ctx context.Context, ref string, each func(task.Event)) error {
