@@ -49,6 +49,7 @@ type Worktree struct {
 	record    record
 	lock      *os.File
 	continued bool
+	promoted  bool // its Head is on the base branch
 }
 
 // A record is what is stored about a worktree in its git directory.
@@ -112,8 +113,13 @@ func (w *Worktree) Close() error { return unix.Unlock(w.lock) }
 // Retain is Close for a worktree with work that is nowhere else: [Stale.Retained] is set in
 // what Prune reports of it, now and after it was reused. A .git that the task has put there
 // is moved out of the checkout, as an operator's git would read its configuration.
+//
+// After a promotion without rebase, changes are relative to the promoted commit from then on.
 func (w *Worktree) Retain() error {
 	w.record.Retained = true
+	if w.promoted {
+		w.record.Base = w.record.Head
+	}
 	err := w.save()
 	if w.checkFolder() == nil { // what is in its place otherwise is not the worktree
 		err = errors.Join(err, w.restoreLink())

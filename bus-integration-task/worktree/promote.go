@@ -41,6 +41,7 @@ func (w *Worktree) Promote(ctx context.Context, rebase bool, announce func(ctx c
 	}
 	var err error
 	done.Moved, err = w.repo.promote(ctx, w.record.BaseBranch, w.record.Head, replace, announce)
+	w.promoted = err == nil && done.RebasedFrom == ""
 	if done.Moved && done.RebasedFrom != "" {
 		w.record.Landed = w.record.Head
 		err = errors.Join(err, w.save())

@@ -189,3 +189,26 @@ func TestPruneRemovesStaleFilesOfKilledProcesses(t *testing.T) {
 		}
 	}
 }
+
+// In a worktree that is continued after its promotion, only new files are changes.
+func TestChangesBeginAfterThePromotion(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	r := b.open()
+	o := Options{Ref: "bus#1.1", Branch: "feature", CreateBranch: true}
+	first := b.add(r, o)
+	b.write(first.Path(), "one", "one\n")
+	commit := b.commit(first)
+	if done, err := first.Promote(t.Context(), false, nil); err != nil || !done.Moved {
+		t.Fatalf("%+v, %v", done, err)
+	}
+	if err := first.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	second := b.add(r, o)
+	b.write(second.Path(), "two", "two\n")
+	changes, err := second.Changes(t.Context(), 0)
+	if err != nil || second.ID() != first.ID() || second.Base() != commit || changes.Total != 1 {
+		t.Errorf("worktree %s after %s, base %s, %+v, %v", second.ID(), first.ID(), second.Base(), changes, err)
+	}
+}
