@@ -303,7 +303,7 @@ func TestAnnouncementAfterTheLeaseFails(t *testing.T) {
 		}
 		return worker.End{Name: task.Failed}
 	}))
-	w.Lease, w.Once = 10*time.Millisecond, true
+	w.Lease, w.Once = time.Second, true
 	log.offline = func(name string) error {
 		if name == task.Progress {
 			time.Sleep(2 * w.Lease) // it is stopped
