@@ -23,7 +23,7 @@ func command(inv registry.Invocation) (agent.Command, error) {
 	for _, dir := range inv.AddDirs {
 		args = append(args, "--add-dir", dir)
 	}
-	if usesConfig(inv) && !inv.TrustWorkspace {
+	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome || usesConfig(inv) && !inv.TrustWorkspace {
 		args = append(args, trust(inv)...)
 	}
 	args = append(args, choices(inv)...)

@@ -41,6 +41,12 @@ func TestCommand(t *testing.T) {
 			*inv = inv.With(registry.Setup{Args: []string{"--ignore-rules"}})
 		},
 			head + "read-only " + tail + " --ignore-rules --own -"},
+		"a home of the caller": {func(inv *registry.Invocation) {
+			inv.Access, inv.Root, inv.Env = agent.AccessRead, "/w", []string{"CODEX_HOME=/mine"}
+		}, head + `read-only -c projects={"/w"={trust_level="untrusted"}} ` + tail + " -"},
+		"a home of the caller, trusted": {func(inv *registry.Invocation) {
+			inv.Access, inv.Root, inv.Env, inv.TrustWorkspace = agent.AccessRead, "/w", []string{"CODEX_HOME=/mine"}, true
+		}, head + `read-only -c projects={"/w"={trust_level="trusted"}} ` + tail + " -"},
 		"resume": {func(inv *registry.Invocation) { inv.Access, inv.Resume = agent.AccessRead, "id" },
 			head + "read-only " + tail + " resume id -"},
 		"images, by their files": {func(inv *registry.Invocation) {

@@ -78,10 +78,7 @@ func prepareTalk(ctx context.Context, inv registry.Invocation, w *instructions.W
 	if err != nil {
 		return registry.Setup{}, err
 	}
-	text, err := wholeText(w, &setup)
-	if err == nil && text != "" && inv.Resume == "" { // a resumed session has it already
-		setup.Prefix = text + "\n"
-	}
+	err = deliverPrefix(inv, w, &setup)
 	return setup, err
 }
 

@@ -109,6 +109,7 @@ func TestSessionInstructions(t *testing.T) {
 		"trust":                      {registry.Invocation{TrustWorkspace: true}, false, false, true},
 		"a home of the caller":       {registry.Invocation{Env: []string{"CODEX_HOME=" + own}}, false, true, false},
 		"and resumed":                {registry.Invocation{Env: []string{"CODEX_HOME=" + own}, Resume: thread}, false, false, false},
+		"required when resumed":      {registry.Invocation{Env: []string{"CODEX_HOME=" + own}, Resume: thread, RequireInstructions: true}, false, true, false},
 		"a trusted home of a caller": {registry.Invocation{Env: []string{"CODEX_HOME=" + own}, TrustWorkspace: true}, false, false, true},
 	} {
 		t.Run(name, func(t *testing.T) {

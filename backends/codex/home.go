@@ -61,6 +61,10 @@ func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspa
 		if err != nil {
 			return registry.Setup{}, err
 		}
+		if !inv.TrustWorkspace {
+			err = deliverPrefix(inv, w, &setup)
+			return setup, err
+		}
 		setup.Args = append(setup.Args, nativeDiscovery(w.Chain())...)
 		err = overridden(inv, w.Chain(), &setup)
 		return setup, err
@@ -194,6 +198,16 @@ func deliverText(_ registry.Invocation, w *instructions.Workspace, own string, h
 		return err
 	}
 	return home.WriteFile(instructions.FileName, []byte(own+text), 0o600)
+}
+
+// deliverPrefix delivers the files before the prompt, for a home that must not change.
+func deliverPrefix(inv registry.Invocation, w *instructions.Workspace, setup *registry.Setup) error {
+	setup.Warnings = append(setup.Warnings, leftOut(w.Chain())...)
+	text, err := wholeText(w, setup)
+	if err == nil && text != "" && !inv.HasInstructions() {
+		setup.Prefix = text + "\n"
+	}
+	return err
 }
 
 // wholeText returns the text of the chain and keeps Codex from reading its files.

@@ -275,14 +275,32 @@ func TestHomeOfTheCallersOwn(t *testing.T) {
 	outside := t.TempDir()
 	request := func(home string) registry.Invocation { return registry.Invocation{Env: []string{"CODEX_HOME=" + home}} }
 
-	setup, err := p.prepare(request(outside))
-	if err != nil || setup.Close != nil || len(setup.Env) != 0 {
-		t.Fatalf("setup = %+v, %v", setup, err)
+	// Codex gives the model no AGENTS.md of a project that is not trusted.
+	for name, c := range map[string]struct {
+		change func(*registry.Invocation)
+		limit  int
+		text   string
+	}{
+		"not trusted":           {func(*registry.Invocation) {}, 0, "12345"},
+		"user config":           {func(inv *registry.Invocation) { inv.UserConfig = agent.UserConfigOn }, 0, "12345"},
+		"resumed":               {func(inv *registry.Invocation) { inv.Resume = thread }, 0, ""},
+		"required when resumed": {func(inv *registry.Invocation) { inv.Resume, inv.RequireInstructions = thread, true }, 0, "12345"},
+		"trusted":               {func(inv *registry.Invocation) { inv.TrustWorkspace = true }, 21, ""},
+	} {
+		inv := request(outside)
+		c.change(&inv)
+		setup, err := p.prepare(inv)
+		if err != nil || setup.Close != nil || len(setup.Env) != 0 {
+			t.Fatalf("%s: setup = %+v, %v", name, setup, err)
+		}
+		if diff := cmp.Diff([]string{"-c", fmt.Sprintf("project_doc_max_bytes=%d", c.limit)}, setup.Args); diff != "" {
+			t.Errorf("%s: %s", name, diff)
+		}
+		if strings.Contains(setup.Prefix, "12345") != (c.text != "") {
+			t.Errorf("%s: prefix %q, want %q", name, setup.Prefix, c.text)
+		}
 	}
-	if diff := cmp.Diff([]string{"-c", "project_doc_max_bytes=21"}, setup.Args); diff != "" {
-		t.Error(diff)
-	}
-	setup, err = p.prepare(request(filepath.Join(p.dir, "inside")))
+	setup, err := p.prepare(request(filepath.Join(p.dir, "inside")))
 	if err != nil || !slices.Contains(setup.Args, "--ignore-user-config") || len(setup.Warnings) != 1 {
 		t.Errorf("inside the repository: %+v, %v", setup, err)
 	}

@@ -123,8 +123,8 @@ func TestHomeWhereTheWorkdirCannotBeWritten(t *testing.T) {
 func TestOverriddenInstructionsAreReported(t *testing.T) {
 	t.Parallel()
 	p := newProject(t, map[string]string{".git/HEAD": "ref: x", "AGENTS.md": "a", "sub/AGENTS.md": "b", "sub/AGENTS.override.md": "c"})
-	for _, env := range [][]string{nil, {"CODEX_HOME=" + t.TempDir()}} {
-		r := registry.Invocation{Workdir: filepath.Join(p.dir, "sub"), Env: env}
+	for _, r := range []registry.Invocation{{}, {Env: []string{"CODEX_HOME=" + t.TempDir()}, TrustWorkspace: true}} {
+		r.Workdir = filepath.Join(p.dir, "sub")
 		setup, err := p.prepare(r)
 		if err != nil || len(setup.Warnings) != 1 || !strings.Contains(setup.Warnings[0], "sub/AGENTS.override.md in place of sub/AGENTS.md") {
 			t.Errorf("warnings = %q, %v", setup.Warnings, err)

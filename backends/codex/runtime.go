@@ -21,7 +21,7 @@
 // precedes those of the project. The lists of trusted projects and writable folders in
 // config.toml are overridden. Files that config.toml names need absolute paths. With
 // `--env CODEX_HOME=DIR` Codex uses the home DIR unchanged, with its settings unless
-// Request.UserConfig is off.
+// Request.UserConfig is off. Its list of trusted projects is overridden too.
 //
 // # Project instructions
 //
@@ -30,7 +30,8 @@
 // AGENTS.md exactly once, bus-agent delivers the text through the private home instead.
 // This happens when the files exceed the limit, when one is not a regular file or is a
 // link to one above it, or when Codex would take another directory for the repository
-// root. As a rule of Codex, AGENTS.override.md replaces the AGENTS.md of its directory;
+// root. With a home of the caller and without Request.TrustWorkspace, the text precedes
+// the prompt. As a rule of Codex, AGENTS.override.md replaces the AGENTS.md of its directory;
 // this is a warning, and an error if AGENTS.md is required.
 //
 // # Home and login
