@@ -207,6 +207,10 @@ func TestSessionInAHomeOfTheCaller(t *testing.T) {
 	if setup.Prefix != "" || setup.Resume != "" || !setup.SessionCreated.IsZero() {
 		t.Errorf("resumed with %+v", setup)
 	}
+	p.req.RequireInstructions = true
+	if setup = p.prepareSession(t); !strings.Contains(setup.Prefix, "Rules.") {
+		t.Errorf("required when resumed: prefix %q", setup.Prefix)
+	}
 }
 
 func TestNextMinute(t *testing.T) {

@@ -51,7 +51,7 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 	}
 	if _, ownHome := agent.LookupEnv(inv.Env, homeEnv); ownHome {
 		setup, err := prepareOwnHome(inv, w)
-		if inv.Resume != "" || setup.Resume != "" {
+		if inv.HasInstructions() {
 			setup.Prefix = "" // the session has it
 		}
 		return setup, err
