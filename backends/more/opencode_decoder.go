@@ -13,6 +13,12 @@ type opencodeDecoder struct {
 	session string
 	spent   agent.Usage
 	cost    float64
+	// called means that this step has a tool call of opencode, so another step follows.
+	called bool
+	// ended means that a result was reported. With a step after it, as for compaction, the
+	// turn continues. Until the next result that is reported as a background task, because
+	// a run ends soon after a result.
+	ended, continued bool
 }
 
 type opencodeLine struct {
@@ -44,6 +50,10 @@ type opencodePart struct {
 		} `json:"metadata"`
 	} `json:"state"`
 
+	Metadata struct {
+		ProviderExecuted bool `json:"providerExecuted"` // tool
+	} `json:"metadata"`
+
 	Reason string  `json:"reason"` // step-finish
 	Cost   float64 `json:"cost"`
 	Tokens struct {
@@ -69,11 +79,17 @@ func (d *opencodeDecoder) line(raw []byte, events []agent.Event) ([]agent.Event,
 	p := &l.Part
 	switch l.Type {
 	case "step_start":
+		d.called = false
+		if d.ended {
+			d.ended, d.continued = false, true
+			events = append(events, agent.Event{Kind: agent.KindHeartbeat, Background: new(1)})
+		}
 	case "text":
 		events = append(events, text(p.MessageID, p.Text))
 	case "reasoning":
 		events = append(events, thinking(p.MessageID, p.Text))
 	case "tool_use": // its end
+		d.called = d.called || !p.Metadata.ProviderExecuted
 		result := toolResult(p.CallID, p.State.Output+p.State.Error, p.State.Status == "error")
 		result.Tool.ExitCode = p.State.Metadata.Exit
 		events = append(events, toolCall(p.CallID, p.Tool, p.State.Input), result)
@@ -82,15 +98,15 @@ func (d *opencodeDecoder) line(raw []byte, events []agent.Event) ([]agent.Event,
 	case "error":
 		e := failed(cmp.Or(l.Error.Data.Message, l.Error.Name))
 		e.Failure = failureOf(l.Error.Data.StatusCode)
-		events = append(events, e)
+		events = d.result(e, events)
 	default:
 		return events, false
 	}
 	return events, true
 }
 
-// finished appends the events of the end of an answer. The turn ends with one that does
-// not ask for tools.
+// finished appends the events of the end of a step. By the rule of opencode, the turn ends
+// with a step that has no tool calls, whatever reason the provider gives.
 func (d *opencodeDecoder) finished(p *opencodePart, events []agent.Event) []agent.Event {
 	t := &p.Tokens
 	add(&d.spent, agent.Usage{
@@ -104,8 +120,26 @@ func (d *opencodeDecoder) finished(p *opencodePart, events []agent.Event) []agen
 		spent.CostUSD = &cost
 	}
 	events = append(events, used(spent)...)
-	if p.Reason != "tool-calls" {
-		events = append(events, agent.Event{Kind: agent.KindResult})
+	if d.called {
+		return events
 	}
-	return events
+	switch p.Reason {
+	case "tool-calls", "unknown":
+		return events
+	case "length":
+		return d.result(failed("the answer reached the limit of the model's output"), events)
+	case "content-filter":
+		return d.result(failed("the provider's content filter blocked the answer"), events)
+	}
+	return d.result(agent.Event{Kind: agent.KindResult}, events)
+}
+
+// result appends e, the end of the turn.
+func (d *opencodeDecoder) result(e agent.Event, events []agent.Event) []agent.Event {
+	if d.continued {
+		d.continued = false
+		events = append(events, agent.Event{Kind: agent.KindHeartbeat, Background: new(0)})
+	}
+	d.ended = true
+	return append(events, e)
 }
