@@ -106,8 +106,12 @@ func withToolPermissions(command func(registry.Invocation) (agent.Command, error
 	}
 }
 
+// only makes a permission of opencode match name and nothing else: a pattern that ends in
+// " *" matches without that end too. See opencodeAccess.
+func only(name string) string { return name + " *" }
+
 // toolPermissions returns the permissions of an access, limited to the tools of the request.
-// The last one that fits a name counts; JSON has "*" first.
+// JSON has those of all tools first.
 func toolPermissions(text string, inv registry.Invocation) (string, error) {
 	var of map[string]string
 	if err := json.Unmarshal([]byte(text), &of); err != nil {
@@ -115,16 +119,16 @@ func toolPermissions(text string, inv registry.Invocation) (string, error) {
 	}
 	permission := func(tool string) string {
 		if slices.Contains(opencodeEdits, tool) {
-			return "edit"
+			return only("edit")
 		}
-		return tool
+		return only(tool)
 	}
 	limited := maps.Clone(of)
 	for _, name := range inv.DenyTools {
 		limited[permission(name)] = "deny"
 	}
 	if len(inv.AllowTools) > 0 {
-		limited = map[string]string{"*": "deny"}
+		limited = map[string]string{"**": "deny"} // see opencodeAccess
 		for _, name := range append([]string{"doom_loop", "external_directory"}, inv.AllowTools...) {
 			name = permission(name)
 			limited[name] = cmp.Or(of[name], of["*"])
@@ -136,13 +140,17 @@ func toolPermissions(text string, inv registry.Invocation) (string, error) {
 
 // opencodeAccess returns what each access permits. Other is what happens to the rest: a
 // run that has to ask would end.
+//
+// opencode adds these permissions to those of the user. A key that the user has too keeps its
+// place, others come last, and the last one that fits a tool counts. So each key that must
+// count is a pattern that a user does not write.
 func opencodeAccess(other string) map[agent.Access]described.Setting {
 	permit := func(permission string) described.Setting {
 		return described.Setting{Env: map[string]*string{opencodePermissions: new(strings.ReplaceAll(permission, "OTHER", other))}}
 	}
 	return map[agent.Access]described.Setting{
-		agent.AccessRead:  permit(`{"*":"allow","edit":"OTHER","bash":"OTHER","task":"OTHER","external_directory":"OTHER"}`),
-		agent.AccessWrite: permit(`{"*":"allow","bash":"OTHER","task":"OTHER","external_directory":"OTHER"}`),
+		agent.AccessRead:  permit(`{"*":"allow","edit *":"OTHER","bash *":"OTHER","task *":"OTHER","external_directory *":"OTHER"}`),
+		agent.AccessWrite: permit(`{"*":"allow","bash *":"OTHER","task *":"OTHER","external_directory *":"OTHER"}`),
 		agent.AccessFull:  permit(`{"*":"allow"}`),
 	}
 }

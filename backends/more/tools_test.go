@@ -30,9 +30,9 @@ func TestListsOfToolsAddNone(t *testing.T) {
 		{droid(), agent.AccessWrite, "", "Create", "--only-tools=Read,LS,Grep,Glob,Edit,ApplyPatch\n"},
 		{droid(), agent.AccessFull, "Read,Execute", "", "--only-tools=Read,Execute\n"},
 		{droid(), agent.AccessFull, "", "Execute", "--remove-tools=Execute\n"},
-		{opencode(), agent.AccessRead, "read,bash,apply_patch,edit,write", "", `={"*":"deny","bash":"deny","doom_loop":"allow","edit":"deny","external_directory":"deny","read":"allow"}`},
-		{opencode(), agent.AccessFull, "read", "", `={"*":"deny","doom_loop":"allow","external_directory":"allow","read":"allow"}`},
-		{opencode(), agent.AccessWrite, "", "write,glob", `={"*":"allow","bash":"deny","edit":"deny","external_directory":"deny","glob":"deny","task":"deny"}`},
+		{opencode(), agent.AccessRead, "read,bash,apply_patch,edit,write", "", `={"**":"deny","bash *":"deny","doom_loop *":"allow","edit *":"deny","external_directory *":"deny","read *":"allow"}`},
+		{opencode(), agent.AccessFull, "read", "", `={"**":"deny","doom_loop *":"allow","external_directory *":"allow","read *":"allow"}`},
+		{opencode(), agent.AccessWrite, "", "write,glob", `={"*":"allow","bash *":"deny","edit *":"deny","external_directory *":"deny","glob *":"deny","task *":"deny"}`},
 		{opencode(), agent.AccessWrite, "read,write", "", ""},
 	} {
 		inv := registry.Invocation{Access: test.access, Prompt: "p", AllowTools: names(test.allow), DenyTools: names(test.deny)}
@@ -62,7 +62,7 @@ func names(list string) []string {
 func TestAllowedToolsOfASessionAsk(t *testing.T) {
 	t.Parallel()
 	command, err := opencode().Session.Command(registry.Invocation{Access: agent.AccessRead, AllowTools: []string{"bash", "glob"}})
-	want := opencodePermissions + `={"*":"deny","bash":"ask","doom_loop":"allow","external_directory":"ask","glob":"allow"}`
+	want := opencodePermissions + `={"**":"deny","bash *":"ask","doom_loop *":"allow","external_directory *":"ask","glob *":"allow"}`
 	if err != nil || !slices.Contains(command.Env, want) {
 		t.Errorf("the variables are %q, want %s: %v", command.Env, want, err)
 	}

@@ -1,0 +1,84 @@
+//go:build acceptance
+
+package acceptance
+
+import (
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"testing"
+
+	"github.com/busdk/bus-agent/modeltest"
+)
+
+// opencodeEnv names the variable with the path of the real opencode. "make acceptance" does
+// not install it.
+const opencodeEnv = "BUS_AGENT_OPENCODE"
+
+// newOpencode returns a fixture for opencode whose user's configuration has permission.
+func newOpencode(t *testing.T, script modeltest.Script, permission string) *fixture {
+	t.Helper()
+	opencode := os.Getenv(opencodeEnv)
+	if opencode == "" {
+		t.Skip(opencodeEnv + " is not set")
+	}
+	w := newCodex(t, script, nil)
+	w.agent, w.modelID, w.path = "opencode", "fake/scripted", filepath.Dir(opencode)
+	w.keptInHome = []string{".cache", ".config", ".local", ".npm"}
+	w.env = []string{"OPENCODE_DISABLE_MODELS_FETCH=1", "npm_config_registry=" + w.model.URL()}
+	writeFiles(t, w.home, map[string]string{".config/opencode/opencode.json": fmt.Sprintf(`{"autoupdate":false,"share":"disabled",`+
+		`"enabled_providers":["fake"],"provider":{"fake":{"npm":"@ai-sdk/openai-compatible","name":"fake",`+
+		`"options":{"baseURL":%q,"apiKey":"sk-acceptance"},"models":{"scripted":{"name":"scripted","tool_call":true}}}},`+
+		`"permission":%s}`, w.model.OpenAIURL(), permission)})
+	return w
+}
+
+// opencode adds the permissions of the access to those of the user, whose keys keep their
+// places, and the last one that fits counts.
+func TestOpencodeAccessOverridesTheUsersPermissions(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		permission string
+		args       []string
+		tool       string
+		runs       bool
+	}{
+		"read, edit":                {`{"edit":"ask","bash":"ask"}`, []string{"--access", "read"}, "write", false},
+		"read, bash":                {`{"edit":"ask","bash":"ask"}`, []string{"--access", "read"}, "bash", false},
+		"read, other order":         {`{"edit":"allow","*":"ask"}`, []string{"--access", "read"}, "write", false},
+		"read, no keys":             {`{}`, []string{"--access", "read"}, "write", false},
+		"write, edit":               {`{"edit":"deny","bash":"allow"}`, []string{"--access", "write"}, "write", true},
+		"write, bash":               {`{"bash":{"*":"allow"}}`, []string{"--access", "write"}, "bash", false},
+		"full, bash":                {`{"edit":"ask","bash":"ask"}`, []string{"--access", "full"}, "bash", true},
+		"a denied tool":             {`{"bash":"allow"}`, []string{"--access", "full", "--deny-tool", "bash"}, "bash", false},
+		"not an allowed tool":       {`{"*":"ask","bash":"allow"}`, []string{"--access", "full", "--allow-tool", "read"}, "bash", false},
+		"an allowed tool":           {`{"bash":"ask"}`, []string{"--access", "full", "--allow-tool", "bash"}, "bash", true},
+		"an allowed tool, no place": {`{"bash":"allow"}`, []string{"--access", "write", "--allow-tool", "bash"}, "bash", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			var file string
+			w := newOpencode(t, func(r *modeltest.Request) modeltest.Reply {
+				if len(r.ToolResults()) > 0 {
+					return answer("done")
+				}
+				arguments := map[string]string{"filePath": file, "content": "x"}
+				if c.tool == "bash" {
+					arguments = map[string]string{"command": "touch made", "description": "try"}
+				}
+				text, _ := json.Marshal(arguments)
+				return modeltest.Reply{modeltest.ToolCall{Name: c.tool, Arguments: string(text)}}
+			}, c.permission)
+			file = filepath.Join(w.repo, "made")
+			w.mayAdd = []string{"made"}
+			r, o := w.run("hello", c.args...)
+			w.wantAnswer("done", r, o)
+			if _, err := os.Lstat(file); err == nil != c.runs || err != nil && !errors.Is(err, fs.ErrNotExist) {
+				t.Errorf("the tool ran: %t, want %t\n%v", err == nil, c.runs, o)
+			}
+		})
+	}
+}
