@@ -3,6 +3,7 @@
 package acceptance
 
 import (
+	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -11,7 +12,10 @@ import (
 	"path/filepath"
 	"testing"
 
+	"github.com/busdk/bus-agent/agent"
+	_ "github.com/busdk/bus-agent/backends/more" // for its sessions
 	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/session"
 )
 
 // opencodeEnv names the variable with the path of the real opencode. "make acceptance" does
@@ -78,6 +82,45 @@ func TestOpencodeAccessOverridesTheUsersPermissions(t *testing.T) {
 			w.wantAnswer("done", r, o)
 			if _, err := os.Lstat(file); err == nil != c.runs || err != nil && !errors.Is(err, fs.ErrNotExist) {
 				t.Errorf("the tool ran: %t, want %t\n%v", err == nil, c.runs, o)
+			}
+		})
+	}
+}
+
+// notesServer is an MCP server on standard streams, whose tool creates the file in its
+// argument.
+const notesServer = `const answers = {
+	initialize: (p) => ({protocolVersion: p.protocolVersion, capabilities: {tools: {}}, serverInfo: {name: "notes", version: "1"}}),
+	"tools/list": () => ({tools: [{name: "add", description: "add", inputSchema: {type: "object", properties: {}}}]}),
+	"tools/call": () => { require("fs").writeFileSync(process.argv[2], ""); return {content: [{type: "text", text: "added"}]}; },
+};
+require("readline").createInterface({input: process.stdin}).on("line", (line) => {
+	const {id, method, params} = JSON.parse(line);
+	if (id !== undefined) console.log(JSON.stringify({jsonrpc: "2.0", id, result: (answers[method] ?? (() => ({})))(params)}));
+});
+`
+
+// A session requests an approval for the tools of its MCP servers, whatever the user permits.
+func TestOpencodeSessionAsksForToolsOfServers(t *testing.T) {
+	t.Parallel()
+	for access, asks := range map[agent.Access]int{agent.AccessRead: 1, agent.AccessWrite: 1, agent.AccessFull: 0} {
+		t.Run(string(access), func(t *testing.T) {
+			t.Parallel()
+			w := newOpencode(t, callOnce(modeltest.ToolCall{Name: "notes_add", Arguments: "{}"}), `{"notes_*":"allow"}`)
+			dir := t.TempDir()
+			writeFiles(t, dir, map[string]string{"notes.js": notesServer})
+			var asked int
+			d := w.startSession(session.Options{Approve: func(context.Context, session.Approval) session.Decision {
+				asked++
+				return session.Accept
+			}}, func(r *agent.Request) {
+				r.Access = access
+				r.MCPServers = []agent.MCPServer{{Name: "notes", Command: node, Args: []string{filepath.Join(dir, "notes.js"), filepath.Join(dir, "made")}}}
+			})
+			d.sendWant("hello", "done")
+			d.stop()
+			if _, err := os.Lstat(filepath.Join(dir, "made")); err != nil || asked != asks {
+				t.Errorf("%d approval requests, want %d: %v", asked, asks, err)
 			}
 		})
 	}

@@ -84,12 +84,12 @@ func editsTogether(check func(registry.Invocation) error) func(registry.Invocati
 	}
 }
 
-// withToolPermissions denies the permissions of tools that the request leaves out. The others
-// keep what the access gives them.
+// withToolPermissions denies the permissions of tools that the request leaves out, and makes
+// a session ask for those of MCP servers. The others keep what the access gives them.
 func withToolPermissions(command func(registry.Invocation) (agent.Command, error)) func(registry.Invocation) (agent.Command, error) {
 	return func(inv registry.Invocation) (agent.Command, error) {
 		c, err := command(inv)
-		if err != nil || len(inv.AllowTools)+len(inv.DenyTools) == 0 {
+		if err != nil || len(inv.AllowTools)+len(inv.DenyTools)+len(inv.MCPServers) == 0 {
 			return c, err
 		}
 		c.Env = slices.Clone(c.Env)
@@ -110,8 +110,8 @@ func withToolPermissions(command func(registry.Invocation) (agent.Command, error
 // " *" matches without that end too. See opencodeAccess.
 func only(name string) string { return name + " *" }
 
-// toolPermissions returns the permissions of an access, limited to the tools of the request.
-// JSON has those of all tools first.
+// toolPermissions returns the permissions of an access, with those of MCP servers, limited to
+// the tools of the request. JSON has those of all tools first, and of a server before its tools.
 func toolPermissions(text string, inv registry.Invocation) (string, error) {
 	var of map[string]string
 	if err := json.Unmarshal([]byte(text), &of); err != nil {
@@ -123,15 +123,25 @@ func toolPermissions(text string, inv registry.Invocation) (string, error) {
 		}
 		return only(tool)
 	}
+	servers := inv.MCPServers
+	if inv.Access == agent.AccessFull {
+		servers = nil
+	}
 	limited := maps.Clone(of)
+	for _, s := range servers {
+		limited[s.Name+"_**"] = "ask"
+	}
 	for _, name := range inv.DenyTools {
 		limited[permission(name)] = "deny"
 	}
 	if len(inv.AllowTools) > 0 {
 		limited = map[string]string{"**": "deny"} // see opencodeAccess
-		for _, name := range append([]string{"doom_loop", "external_directory"}, inv.AllowTools...) {
-			name = permission(name)
+		for _, tool := range append([]string{"doom_loop", "external_directory"}, inv.AllowTools...) {
+			name := permission(tool)
 			limited[name] = cmp.Or(of[name], of["*"])
+			if ofServer := func(s agent.MCPServer) bool { return strings.HasPrefix(tool, s.Name+"_") }; slices.ContainsFunc(servers, ofServer) {
+				limited[name] = "ask"
+			}
 		}
 	}
 	data, err := json.Marshal(limited)

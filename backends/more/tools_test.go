@@ -67,3 +67,27 @@ func TestAllowedToolsOfASessionAsk(t *testing.T) {
 		t.Errorf("the variables are %q, want %s: %v", command.Env, want, err)
 	}
 }
+
+// It requests one for a call of a tool of an MCP server too, unless the access is full.
+func TestServersOfASessionAsk(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		access agent.Access
+		allow  string
+		deny   string
+		want   string
+	}{
+		{agent.AccessRead, "", "", `{"*":"allow","bash *":"ask","edit *":"ask","external_directory *":"ask","notes_**":"ask","task *":"ask"}`},
+		{agent.AccessWrite, "", "notes_add", `{"*":"allow","bash *":"ask","external_directory *":"ask","notes_**":"ask","notes_add *":"deny","task *":"ask"}`},
+		{agent.AccessWrite, "notes_add,glob", "", `{"**":"deny","doom_loop *":"allow","external_directory *":"ask","glob *":"allow","notes_add *":"ask"}`},
+		{agent.AccessFull, "", "", `{"*":"allow"}`},
+	} {
+		command, err := opencode().Session.Command(registry.Invocation{
+			Access: test.access, AllowTools: names(test.allow), DenyTools: names(test.deny),
+			MCPServers: []agent.MCPServer{{Name: "notes", Command: "/notes"}},
+		})
+		if err != nil || !slices.Contains(command.Env, opencodePermissions+"="+test.want) {
+			t.Errorf("%+v: the variables are %q: %v", test, command.Env, err)
+		}
+	}
+}

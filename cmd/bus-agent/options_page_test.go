@@ -60,8 +60,9 @@ password of a url must have their value as ` + "`${NAME}`" + `.
 
 With access write or full, a run may call the tools. A session requests an approval for a
 call, except in Codex, which is not able to, and allows it. With access read, the runtime
-decides. What a server does is not limited by the access: name only servers that you let
-the agent use. MCP servers that a repository configures are still left out, see
+decides; sessions of opencode request an approval with access read too, but not with full.
+What a server does is not limited by the access: name only servers that you let the agent
+use. MCP servers that a repository configures are still left out, see
 [security](security.md).
 
 The servers end with the run. No value of env and headers is an argument of an agent CLI.
