@@ -179,6 +179,9 @@ func parseHeader(lines []string, i int) (m Message, next int, ok bool) {
 			continue
 		}
 		err := loadYAML([]byte(strings.Join(lines[i+1:end], "")), &m)
+		if m.Time = m.Time.UTC(); m.Time.Year() < 0 || m.Time.Year() > 9999 {
+			m.Time = time.Time{} // which JSON cannot hold
+		}
 		return m, end + 1, err == nil && m.ID != "" && m.Type != ""
 	}
 	return m, 0, false

@@ -2,6 +2,7 @@ package runs
 
 import (
 	"bytes"
+	"encoding/json"
 	"os"
 	"path/filepath"
 	"strings"
@@ -119,4 +120,23 @@ func FuzzMessage(f *testing.F) {
 			t.Errorf("%q, %v\n%s", messages, err, bytes.TrimSpace(text))
 		}
 	})
+}
+
+// A time that JSON cannot hold keeps no message from being printed.
+func TestTimesOfMessages(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), busName)
+	for _, ts := range []string{"2026-01-01T00:00:00+24:00", "2026-01-01T00:00:00Z"} {
+		text := "---\nmsg_id: m\nts: " + ts + "\ntype: INFO\nproject_id: p\n---\nbody\n"
+		if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		list, err := ReadMessages(path)
+		if err != nil || len(list) != 1 {
+			t.Fatalf("%s: %+v, %v", ts, list, err)
+		}
+		if _, err := json.Marshal(list); err != nil {
+			t.Errorf("%s: %v", ts, err)
+		}
+	}
 }

@@ -92,14 +92,18 @@ func (r *record) endType() string {
 	return MessageCrash
 }
 
+// maxReported bounds the session ID and the model of a record, in bytes.
+const maxReported = 1 << 10
+
 // finish sets the fields of the end of the run.
 func (r *record) finish(result *agent.Result, err error) {
 	info := &r.info
 	info.EndTime = time.Now().UTC()
 	info.ExitCode, info.Signal = exitCode(result), result.Signal
-	info.SessionID = r.mask.Text(result.SessionID)
+	// Agents report them, and a record is limited.
+	info.SessionID = cutText(r.mask.Text(result.SessionID), maxReported)
 	if result.Model != "" {
-		info.Model = r.mask.Text(result.Model)
+		info.Model = cutText(r.mask.Text(result.Model), maxReported)
 	}
 	if result.Usage != nil {
 		usage := Usage(*result.Usage)

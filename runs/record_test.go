@@ -339,3 +339,18 @@ func TestConcurrentRunsHaveSeparateRecords(t *testing.T) {
 		t.Errorf("%d IDs, %d messages, %v", len(seen), len(messages), err)
 	}
 }
+
+// A record stays readable whatever an agent calls its session.
+func TestRecordOfALongSessionID(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, &runs.Records{})
+	id := strings.Repeat("\U000e0001", 30_000) // which YAML escapes
+	_, dir, err := b.run(t, b.request("say session:"+id, "say ok:"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	info, err := runs.ReadInfo(filepath.Join(dir, "run-info.yaml"))
+	if err != nil || len(info.SessionID) > 2<<10 || !strings.HasPrefix(id, strings.TrimSuffix(info.SessionID, "…")) {
+		t.Errorf("%.100q, %v", info.SessionID, err)
+	}
+}

@@ -278,8 +278,7 @@ func TestActionKeepsTheAgentFromTheJob(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, "::error::from the agent")
 	j.run(map[string]string{"prompt": "work", "runtime": "codex"})
-	m := regexp.MustCompile(`(?s)^::stop-commands::([0-9a-f]{32})\n(.*)\n::([0-9a-f]{32})::\n(.*)$`).FindStringSubmatch(j.log)
-	if m == nil || m[1] != m[3] || !strings.Contains(m[2], "::error::from the agent") || strings.Contains(m[4], "from the agent") {
+	if stopped, heard := heardBy(j.log); !strings.Contains(stopped, "::error::from the agent") || heard != "" {
 		t.Errorf("the log is %q", j.log)
 	}
 	environment := j.read("work/environment")
@@ -290,6 +289,54 @@ func TestActionKeepsTheAgentFromTheJob(t *testing.T) {
 	}
 	if !strings.Contains(environment, "HOME=") {
 		t.Errorf("the environment is %q", environment)
+	}
+}
+
+// heardBy returns what a log has while the commands of the runner are stopped, and else.
+func heardBy(log string) (stopped, heard string) {
+	resume := ""
+	for line := range strings.Lines(log) {
+		text := strings.TrimSuffix(line, "\n")
+		token, stops := strings.CutPrefix(text, "::stop-commands::")
+		switch {
+		case stops && resume == "":
+			resume = "::" + token + "::"
+		case resume == "":
+			heard += line
+		case text == resume:
+			resume = ""
+		default:
+			stopped += line
+		}
+	}
+	return stopped, heard
+}
+
+// An agent that records runs itself, and makes files in its record, changes neither which
+// record is kept nor what the runner hears.
+func TestActionKeepsItsOwnRecord(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, "the answer")
+	// The version of an agent is asked in another folder.
+	j.write("bin/codex.play", "sh if [ $PWD = "+j.path("work")+" ]; then [ -e child ] || { : >child; bus-agent run --record --agent codex --text child >child.out 2>&1; }; "+
+		`ln -s /etc/hosts "$JRUN_RUN_FOLDER/##[error]forged"; fi; : >"over-$JRUN_ID"`+"\nwait over-$JRUN_ID\n"+actionPlay)
+	got := j.run(map[string]string{"prompt": "work", "runtime": "codex"})
+	if len(j.failed) > 0 || got["run-id"] == "" {
+		t.Fatalf("failed %v, outputs %q: %s", j.failed, got, j.log)
+	}
+	if said := j.read("work/child.out"); !strings.Contains(said, "recorded") {
+		t.Fatalf("the run of the agent is not recorded: %s", said)
+	}
+	names := archived(t, strings.Fields(j.upload["path"])[1])
+	if !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, got["run-id"]+"/run-info.yaml") }) {
+		t.Errorf("the archive has %q", names)
+	}
+	records := strings.Split(j.exits(0, "runs", "list", "--runs-root", filepath.Join(filepath.Dir(got["report"]), "records")), "\n")
+	if len(records) < 2 || strings.HasPrefix(records[0], got["run-id"]) || !strings.HasPrefix(records[1], got["run-id"]) {
+		t.Errorf("run %s of %q", got["run-id"], records)
+	}
+	if stopped, heard := heardBy(j.log); !strings.Contains(stopped, "##[error]forged") || strings.Contains(heard, "forged") {
+		t.Errorf("the log is %q", j.log)
 	}
 }
 

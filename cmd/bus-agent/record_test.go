@@ -273,6 +273,7 @@ func TestMessagesOfATask(t *testing.T) {
 	id := s.records()[0].RunID
 	s.exits(0, "runs", "messages", "task-001", "--post", "the moon is\nfull\x1b[2J", "--type", "FACT")
 	s.exits(0, "runs", "messages", "latest", "--post", "hello")
+	s.exits(2, "runs", "messages", "latest", "--post", "nothing", "--format", "json")
 	inside := s.command("runs", "messages", "--post", "from "+secretValue)
 	task := s.path("home/.local/state/bus-agent/runs/p/task-001")
 	inside.Env = append(inside.Env, "JRUN_PROJECT_ID=p", "JRUN_TASK_ID=task-001", "JRUN_ID="+id, "JRUN_RUNS_DIR="+task+"/runs", "X_API_KEY="+secretValue)

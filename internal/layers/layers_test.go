@@ -264,3 +264,20 @@ func moduleRoot(t *testing.T) string {
 	}
 	return root
 }
+
+// Every program that runs agents has all runtimes.
+func TestProgramsHaveTheSameRuntimes(t *testing.T) {
+	t.Parallel()
+	root := moduleRoot(t)
+	for _, name := range []string{"cmd/bus-agent", "bus-agent-mcp", "otel/cmd/bus-agent-otel", "bus-integration-task/cmd/bus-integration-task"} {
+		text, err := os.ReadFile(filepath.Join(root, name, "main.go"))
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, backends := range []string{"all", "more"} {
+			if !strings.Contains(string(text), `_ "github.com/busdk/bus-agent/backends/`+backends+`"`) {
+				t.Errorf("%s lacks backends/%s", name, backends)
+			}
+		}
+	}
+}

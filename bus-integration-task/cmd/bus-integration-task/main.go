@@ -19,6 +19,7 @@ import (
 	"github.com/urfave/cli/v2"
 
 	_ "github.com/busdk/bus-agent/backends/all"
+	_ "github.com/busdk/bus-agent/backends/more"
 
 	"github.com/busdk/bus-integration-task/task"
 )

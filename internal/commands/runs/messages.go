@@ -38,6 +38,9 @@ bus-agent runs messages latest --type FACT --post "The tests need Go 1.26"`,
 			"the messages were printed, or the message was posted", "the messages cannot be read or written"),
 		BashComplete: completes(prog, &root, false),
 		Action: prog.Action(cmdline.JSON, func(ctx context.Context, call cmdline.Call) error {
+			if call.IsSet("post") && prog.Global.JSON() {
+				return cmdline.Misusef("--post prints nothing; leave out --format json")
+			}
 			records, err := openRecords(prog, root)
 			if err != nil {
 				return err

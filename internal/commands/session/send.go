@@ -66,16 +66,22 @@ bus-agent session send review --no-wait "Run the tests"`,
 				return err
 			}
 			m.TurnTimeout = timeout
+			format, err := outputFormat(prog, output)
+			if err != nil {
+				return err
+			}
 			if noWait {
+				if format == formatEvents {
+					return cmdline.Misusef("--no-wait waits for no events; leave out --output-format events")
+				}
 				turn, err := t.Send(ctx, t.entry, m)
 				if err != nil {
 					return err
 				}
-				return prog.Out.Report(queued{Turn: turn}, "")
-			}
-			format, err := outputFormat(prog, output)
-			if err != nil {
-				return err
+				if format == formatJSON {
+					return prog.Out.PrintJSON(queued{Turn: turn})
+				}
+				return nil
 			}
 			return ask(ctx, prog, t, m, format)
 		}),

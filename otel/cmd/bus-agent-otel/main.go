@@ -10,8 +10,10 @@ import (
 
 	"github.com/busdk/bus-agent/command"
 	"github.com/busdk/bus-agent/otel/telemetry"
+	"github.com/busdk/bus-agent/verify/targets"
 
 	_ "github.com/busdk/bus-agent/backends/all"
+	_ "github.com/busdk/bus-agent/backends/more"
 	_ "github.com/busdk/bus-agent/session/tmux" // for sessions in mode tmux
 )
 
@@ -24,7 +26,7 @@ func run(ctx context.Context) int {
 	shutdown, err := telemetry.Setup(ctx, version)
 	warn(err)
 	defer func() { warn(shutdown(ctx)) }()
-	return command.Main(version, command.WithRecorder(telemetry.New()))
+	return command.Main(version, command.WithTargets(targets.All), command.WithRecorder(telemetry.New()))
 }
 
 // warn prints an error of the telemetry, which does not change the exit code.
