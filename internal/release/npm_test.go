@@ -202,6 +202,19 @@ func checkNPM(t *testing.T, a artifacts) {
 		t.Errorf("npm installs the programs %q, %v", found, err)
 	}
 	checkAnswer(t, filepath.Join(dir, "node_modules", ".bin", "bus-agent"))
+
+	// A fix of an older version does not replace a newer one.
+	registry.mu.Lock()
+	document["dist-tags"] = map[string]any{"latest": "9.0.0"}
+	document["versions"] = map[string]any{"9.0.0": map[string]any{"name": "bus-agent", "version": "9.0.0"}}
+	registry.mu.Unlock()
+	command(t, a.dir, append(slices.Clone(environ), "TAG=v1.2.3"), "bash", "-e", "-c", publishStep(t))
+	registry.mu.Lock()
+	tags := registry.packages["bus-agent"]["dist-tags"].(map[string]any)
+	registry.mu.Unlock()
+	if tags["latest"] != "9.0.0" || tags["release-1.2"] != strings.TrimPrefix(a.version, "v") {
+		t.Errorf("tags of bus-agent after a fix of 1.2: %v", tags)
+	}
 }
 
 // publishStep returns what the workflow runs to publish the packages.
@@ -241,7 +254,7 @@ func (r *npmRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 	switch document := r.packages[name]; {
 	case q.Method == http.MethodPut:
 		var sent map[string]any
-		if err := json.NewDecoder(q.Body).Decode(&sent); err != nil || document != nil {
+		if err := json.NewDecoder(q.Body).Decode(&sent); err != nil {
 			http.Error(w, fmt.Sprint(err), http.StatusConflict)
 			return
 		}
@@ -254,6 +267,19 @@ func (r *npmRegistry) ServeHTTP(w http.ResponseWriter, q *http.Request) {
 			r.files[name+"/-/"+file] = data
 		}
 		delete(sent, "_attachments")
+		for _, member := range []string{"versions", "dist-tags"} {
+			for key, value := range sent[member].(map[string]any) {
+				before, _ := document[member].(map[string]any)
+				if member == "versions" && before[key] != nil {
+					http.Error(w, "it is published", http.StatusConflict)
+					return
+				}
+				if before != nil {
+					before[key] = value
+					sent[member] = before
+				}
+			}
+		}
 		r.packages[name], r.published = sent, append(r.published, name)
 		fmt.Fprint(w, "{}")
 	case document != nil:
