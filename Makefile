@@ -11,6 +11,7 @@ ACTIONLINT := github.com/rhysd/actionlint/cmd/actionlint@v1.7.12
 AXE_VERSION := 4.14.1
 INSPECTOR_VERSION := 0.15.0
 AGENTS := $(CURDIR)/.cache/agents
+OPENCODE := $(CURDIR)/.cache/opencode
 AXE := $(CURDIR)/.cache/axe
 NODE_VERSION := 24.9.0
 NODE := $(CURDIR)/.cache/node
@@ -25,7 +26,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents tmux chromium packaging axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test release-snapshot docs docs-test
+.PHONY: all build build-mcp test race flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents opencode tmux chromium packaging axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test release-snapshot docs docs-test
 
 all: build
 
@@ -142,6 +143,9 @@ acp-clients:
 	./scripts/install-agents.sh '$(ACP_CLIENTS)' @agentclientprotocol/sdk@$(ACP_SDK_VERSION) acpx@$(ACPX_VERSION)
 
 # The SDKs of vendors, for "make bench"; without the CLIs that they bring.
+opencode:
+	./scripts/install-agents.sh '$(OPENCODE)' opencode
+
 sdks:
 	npm_config_omit=optional ./scripts/install-agents.sh '$(SDKS)' @openai/codex-sdk@$(CODEX_SDK_VERSION) @anthropic-ai/claude-agent-sdk@$(CLAUDE_SDK_VERSION)
 
@@ -156,11 +160,11 @@ hostile:
 
 # Test with the real CLIs and scripted model servers on loopback, and open the written
 # pages in a browser. RUN and SKIP select tests.
-acceptance: build build-mcp agents tmux chromium axe acp-clients inspector
+acceptance: build build-mcp agents opencode tmux chromium axe acp-clients inspector
 	BUS_AGENT_BIN='$(CURDIR)/bin/bus-agent' BUS_AGENT_CODEX='$(AGENTS)/node_modules/.bin/codex' \
 		BUS_AGENT_CLAUDE='$(AGENTS)/node_modules/.bin/claude' BUS_AGENT_GEMINI='$(AGENTS)/node_modules/.bin/gemini' \
 		BUS_AGENT_QWEN='$(AGENTS)/node_modules/.bin/qwen' BUS_AGENT_INSPECTOR='$(INSPECTOR)/node_modules/.bin/mcp-inspector' \
-		BUS_AGENT_ACP_CLIENTS='$(ACP_CLIENTS)/node_modules' \
+		BUS_AGENT_OPENCODE='$(OPENCODE)/node_modules/.bin/opencode' BUS_AGENT_ACP_CLIENTS='$(ACP_CLIENTS)/node_modules' \
 		BUS_AGENT_CHROMIUM="$$(./scripts/install-chromium.sh)" BUS_AGENT_AXE='$(AXE)/node_modules/axe-core/axe.min.js' \
 		./scripts/gotest.sh -tags acceptance -count=1 -parallel 6 -timeout 30m -run '$(RUN)' -skip '$(SKIP)' ./acceptance/... ./session/tmux ./runs/report
 

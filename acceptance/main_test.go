@@ -20,6 +20,7 @@ const (
 	claudeEnv   = "BUS_AGENT_CLAUDE"
 	geminiEnv   = "BUS_AGENT_GEMINI"
 	qwenEnv     = "BUS_AGENT_QWEN"
+	opencodeEnv = "BUS_AGENT_OPENCODE"
 	acpEnv      = "BUS_AGENT_ACP_CLIENTS" // the folder node_modules with clients of ACP
 )
 
@@ -29,6 +30,7 @@ var (
 	claude   string // absolute path of the real Claude Code
 	gemini   string // absolute path of the real Gemini CLI
 	qwen     string // absolute path of the real Qwen Code, which has no backend
+	opencode string // absolute path of the real opencode
 	git      string
 	node     string
 
@@ -62,6 +64,7 @@ func findPrograms() (cleanUp func(), err error) {
 	}{
 		{codexEnv, "the Codex CLI", &codex}, {claudeEnv, "Claude Code", &claude},
 		{geminiEnv, "the Gemini CLI", &gemini}, {qwenEnv, "Qwen Code", &qwen},
+		{opencodeEnv, "opencode", &opencode},
 	} {
 		*cli.path = os.Getenv(cli.env)
 		if !filepath.IsAbs(*cli.path) {

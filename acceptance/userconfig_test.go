@@ -126,6 +126,10 @@ func TestCodexUserConfigGivesNoTrust(t *testing.T) {
 			d := w.startSession(session.Options{}, func(r *agent.Request) { r.Args, r.UserConfig, r.Workdir = nil, agent.UserConfigOn, at })
 			d.sendWant("hello", "done")
 			d.stop()
+			own := t.TempDir() // whose other settings count
+			writeFiles(t, own, map[string]string{"config.toml": strings.Replace(config, fmt.Sprintf("%q", fired), "", 1)})
+			r, o = w.runWith("hello", nil, "--env", "CODEX_HOME="+own, "--workdir", at)
+			w.wantAnswer("done", r, o)
 			checkNothingFired(t, fired)
 		})
 	}
