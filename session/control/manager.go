@@ -204,12 +204,14 @@ func (m *Manager) resume(ctx context.Context, handle SessionHandle, opts ResumeO
 		if err := e.inUse(); err != nil {
 			return err
 		}
-		list, _, err := store.List(Filter{})
-		if err == nil {
-			err = checkResumable(list, p.entry)
-		}
-		if err != nil {
-			return err
+		if p.entry.Name != "" {
+			list, _, err := store.List(Filter{})
+			if err != nil {
+				return err
+			}
+			if err := checkResumable(list, p.entry); err != nil {
+				return err
+			}
 		}
 		before, *e = *e, p.entry
 		return nil

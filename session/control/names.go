@@ -1,6 +1,7 @@
 package control
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
@@ -46,10 +47,7 @@ func checkName(name string) error {
 // list, the latest of which comes first.
 func checkFree(list []Entry, e Entry) error {
 	later := false // another one has the name, and is found by it
-	for _, other := range list {
-		if e.Name == "" || other.Name != e.Name || other.SessionID == e.SessionID {
-			continue
-		}
+	for _, other := range namesakes(list, e) {
 		if !other.State.Ended() {
 			return usage(ErrNameTaken, "there is a session %q already", e.Name)
 		}
@@ -68,10 +66,17 @@ func checkFree(list []Entry, e Entry) error {
 // checkResumable returns why the session e cannot be resumed besides the others of list: a
 // command with its name would act on one of two sessions.
 func checkResumable(list []Entry, e Entry) error {
-	for _, other := range list {
-		if e.Name != "" && other.Name == e.Name && other.SessionID != e.SessionID && !other.State.Ended() {
+	for _, other := range namesakes(list, e) {
+		if !other.State.Ended() {
 			return usage(ErrNameTaken, "session %s has the name %q, and has not ended", other.SessionID, e.Name)
 		}
 	}
 	return nil
+}
+
+// namesakes returns the others of list that have the name of e.
+func namesakes(list []Entry, e Entry) []Entry {
+	return slices.DeleteFunc(slices.Clone(list), func(other Entry) bool {
+		return e.Name == "" || other.Name != e.Name || other.SessionID == e.SessionID
+	})
 }
