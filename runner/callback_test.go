@@ -16,7 +16,7 @@ import (
 // A slow consumer does not change the outcome of a run.
 func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 	t.Parallel()
-	const long = 500 * time.Millisecond
+	const silence, long = 2 * time.Second, 3 * time.Second // of an agent, of its consumer
 	slow := func(kind agent.Kind, then func()) func(*agent.Event) error {
 		return func(e *agent.Event) error {
 			if e.Kind == kind {
@@ -29,7 +29,7 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 	t.Run("slow after the result of an agent that fails", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "alpha")
-		b.SetResultSilence(long / 10)
+		b.SetResultSilence(silence)
 		req := b.request("say ok:", "exit 3")
 		out := agent.Output{Events: slow(agent.KindResult, func() {})}
 		var exit *agent.ExitError
@@ -40,7 +40,7 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 	t.Run("slow after the result of an agent that has more to say", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "alpha")
-		b.SetResultSilence(long / 10)
+		b.SetResultSilence(silence)
 		var stdout bytes.Buffer
 		req := b.request("say ok:", "many 100000", "say failed: after all")
 		var out agent.Output
@@ -53,13 +53,13 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "alpha")
 		req := b.request("many 20", "say text:hi", "say ok:")
-		req.IdleTimeout = 3 * long
+		req.IdleTimeout = 2 * silence
 		seen := false
 		var out agent.Output
 		out.Events = func(*agent.Event) error {
 			if !seen {
 				seen = true
-				<-time.After(4 * long)
+				<-time.After(2 * long)
 			}
 			return nil
 		}
@@ -80,9 +80,9 @@ func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 	t.Run("fails on what comes after the result of an agent that does not exit", func(t *testing.T) {
 		t.Parallel()
 		b := newBench(t, "alpha")
-		b.SetResultSilence(long / 10)
+		b.SetResultSilence(50 * time.Millisecond)
 		broken := errors.New("disk full")
-		req := b.request("say ok:", "part the end", "hang")
+		req := b.request(`bytes "ok:\nthe end"`, "hang") // in one write, or it may be silent between them
 		var out agent.Output
 		out.Events = func(e *agent.Event) error {
 			if e.Kind == agent.KindRaw {
