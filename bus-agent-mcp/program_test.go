@@ -201,7 +201,7 @@ func TestSignalEndsTheAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(stdin, handshake+`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_agent","arguments":{"prompt":"`+running+`"}}}`+"\n")
-	for awaiting := true; awaiting; time.Sleep(time.Millisecond) {
+	for awaiting := true; awaiting && ctx.Err() == nil; time.Sleep(time.Millisecond) {
 		_, err := os.Stat(running)
 		awaiting = err != nil
 	}

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"sync"
 	"testing"
+	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/delegation"
@@ -182,7 +183,11 @@ func TestCancelInterruptsTheTurn(t *testing.T) {
 	if _, err := b.Send(ctx, status.SessionID, "hold "+running, 0, nil); !errors.Is(err, agent.ErrCanceled) {
 		t.Errorf("%v", err)
 	}
-	for busy := true; busy; {
+	limit := time.Now().Add(time.Minute)
+	for busy := true; busy; time.Sleep(time.Millisecond) {
+		if time.Now().After(limit) {
+			t.Fatal("the session stays busy")
+		}
 		after, err := b.Send(t.Context(), status.SessionID, "again", 0, nil)
 		if busy = err != nil; !busy && after.Text != "again" {
 			t.Errorf("%+v", after)

@@ -16,7 +16,7 @@ import (
 // A slow consumer does not change the outcome of a run.
 func TestRunIsNotJudgedByItsConsumer(t *testing.T) {
 	t.Parallel()
-	const silence, long = 2 * time.Second, 3 * time.Second // of an agent, of its consumer
+	const silence, long = time.Second, 1500 * time.Millisecond // of an agent, of its consumer
 	slow := func(kind agent.Kind, then func()) func(*agent.Event) error {
 		return func(e *agent.Event) error {
 			if e.Kind == kind {

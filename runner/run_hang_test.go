@@ -124,7 +124,7 @@ func TestRunEndsAnAgentThatHangs(t *testing.T) {
 		"output as fast as it goes":             {[]string{"flood text:hi"}, soon, tooLong, agent.ErrTimeout},
 		"heartbeats for ever after its result":  {[]string{"say ok:", "forever beat:"}, tooLong, ample, nil},
 		"lines for ever after its result":       {[]string{"say ok:", "forever noise"}, ample, tooLong, nil},
-		"a turn without end after its result":   {[]string{"say ok:", "forever text:hi"}, soon, tooLong, agent.ErrTimeout},
+		"a turn without end after its result":   {[]string{`bytes "ok:\ntext:hi\n"`, "forever text:hi"}, soon, tooLong, agent.ErrTimeout},
 		"heartbeats for ever with an open task": {[]string{"say open:x", "say ok:", "forever beat:"}, tooLong, soon, agent.ErrIdleTimeout},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -166,7 +166,7 @@ func testHostileFiles(t *testing.T, rt registry.Runtime, ending string, plants .
 		return len(b), nil
 	})}
 	if ending == "timeout" {
-		req.Timeout = time.Second
+		req.Timeout = 3 * time.Second
 	}
 	ended := make(chan agent.Result, 1)
 	go func() {

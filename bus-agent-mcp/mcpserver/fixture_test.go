@@ -103,9 +103,13 @@ func call[T any](t *testing.T, session *mcp.ClientSession, name string, argument
 
 // awaitFile waits until a file exists.
 func awaitFile(name string) {
-	for awaiting := true; awaiting; time.Sleep(time.Millisecond) {
-		_, err := os.Stat(name)
-		awaiting = err != nil
+	for limit := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
+		if _, err := os.Stat(name); err == nil {
+			return
+		}
+		if time.Now().After(limit) {
+			panic(name + " does not appear")
+		}
 	}
 }
 

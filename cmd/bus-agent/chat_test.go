@@ -11,6 +11,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/busdk/bus-agent/session"
@@ -55,6 +56,8 @@ func (p *typist) types(text string) {
 // sees waits until the terminal shows text, after what was seen before.
 func (p *typist) sees(text string) {
 	p.t.Helper()
+	watch := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	defer watch.Stop()
 	buffer := make([]byte, 4096)
 	for !strings.Contains(p.shown, text) {
 		n, err := p.pty.pty.Read(buffer)
@@ -70,6 +73,8 @@ func (p *typist) sees(text string) {
 // ends waits until the program has ended, and reads what it still shows.
 func (p *typist) ends(want int) {
 	p.t.Helper()
+	watch := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	defer watch.Stop()
 	_, _ = io.Copy(&p.all, p.pty.pty) // EIO is how a terminal ends
 	if code := exitCode(p.t, p.cmd.Wait()); code != want {
 		p.t.Errorf("exit code %d, want %d", code, want)

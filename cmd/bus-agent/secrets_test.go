@@ -78,7 +78,7 @@ func TestNoTextOfOursHoldsASecret(t *testing.T) {
 		"retry":                    {"retries", with([]string{"-q"}, run...), 1},
 		"no result":                {"no result", with([]string{"-q"}, run...), 1},
 		"what was not shown":       {"says and fails", with([]string{"-q"}, run...), 1},
-		"timeout":                  {"hangs", with([]string{"-q"}, append(run, "--timeout", "300ms")...), 1},
+		"timeout":                  {"hangs", with([]string{"-q"}, append(run, "--timeout", "4s")...), 1},
 		"usage error":              {"succeeds", with(run, "--env", "OTHER_KEY", "--access", "all"), 2},
 		"variable without a value": {"succeeds", with(run, "--env", "sk-environ-key-1111"), 2},
 		"not installed":            {"succeeds", []string{"run", "--agent", "gemini", "--text", "x", "--env", "CALL_TOKEN=" + callSecret}, 1},

@@ -292,13 +292,13 @@ func TestReaderThatDoesNotRead(t *testing.T) {
 		play, want string
 		args       []string
 	}{
-		"agent that talks": {endlessText, "no result within 1s", []string{"--output-format", "ndjson"}},
-		"answer":           {long + `out {"type":"turn.completed","usage":{}}` + "\n", "cannot write standard output: its reader neither reads nor closes it", nil},
+		"agent that talks": {endlessText, "no result within 1s", []string{"--timeout", "1s", "--output-format", "ndjson"}},
+		"answer":           {long + `out {"type":"turn.completed","usage":{}}` + "\n", "cannot write standard output: its reader neither reads nor closes it", []string{"--timeout", "20s"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newSandbox(t, agentName, test.play)
-			cmd := s.command(append([]string{"run", "--text", "x", "--timeout", "1s"}, test.args...)...)
+			cmd := s.command(append([]string{"run", "--text", "x"}, test.args...)...)
 			var stderr bytes.Buffer
 			cmd.Stderr = &stderr
 			fullPipe(true, false)(t, s, cmd)

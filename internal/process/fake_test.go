@@ -191,11 +191,13 @@ func report(s step) {
 }
 
 func await(file string) {
-	for {
+	for limit := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
 		if _, err := os.Stat(file); err == nil {
 			return
 		}
-		time.Sleep(time.Millisecond)
+		if time.Now().After(limit) {
+			panic(file + " does not appear")
+		}
 	}
 }
 

@@ -243,7 +243,7 @@ func TestHostileEnds(t *testing.T) {
 				t.Parallel()
 				b := newBench(t, "stub")
 				if name == "no reading" {
-					b.server.ReadTimeout = 50 * time.Millisecond
+					b.server.ReadTimeout = 2 * time.Second
 				}
 				ctx, end := context.WithCancelCause(context.Background())
 				defer end(nil)

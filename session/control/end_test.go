@@ -87,15 +87,15 @@ func clientForAnswers(b *bench) *control.Client {
 // no call, and the session can be stopped all the same.
 func TestSocketThatAnotherProcessHasTakenOver(t *testing.T) {
 	t.Parallel()
-	for name, reply := range map[string]func() string{
-		"it claims that all is done": func() string { return fmt.Sprintf(`{"v":%d,"last":true}`+"\n", control.ProtocolVersion) },
-		"it never answers":           func() string { <-t.Context().Done(); return "" },
+	for name, reply := range map[string]func(t *testing.T) string{
+		"it claims that all is done": func(*testing.T) string { return fmt.Sprintf(`{"v":%d,"last":true}`+"\n", control.ProtocolVersion) },
+		"it never answers":           func(t *testing.T) string { <-t.Context().Done(); return "" },
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t)
 			e, end := heldBy(t, b, session.StateReady)
 			var calls atomic.Int32
-			answering(t, b, e, func() string { calls.Add(1); return reply() })
+			answering(t, b, e, func() string { calls.Add(1); return reply(t) })
 			client := &control.Client{Store: b.Store}
 			if _, err := client.Send(t.Context(), e, control.Message{Text: "a secret"}); !errors.Is(err, control.ErrUnreachable) ||
 				!strings.Contains(err.Error(), fmt.Sprintf("another process listens at its socket: process %d", os.Getpid())) {

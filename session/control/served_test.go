@@ -111,7 +111,7 @@ func TestClient(t *testing.T) {
 	if err := c.Answer(ctx, e, "", session.Accept); !errors.Is(err, session.ErrTooLate) || !strings.Contains(err.Error(), "no approval request is open") {
 		t.Error(err)
 	}
-	if interrupted, err := c.Interrupt(ctx, e, time.Second); interrupted || err != nil {
+	if interrupted, err := c.Interrupt(ctx, e, time.Minute); interrupted || err != nil {
 		t.Errorf("nothing is interrupted: %t, %v", interrupted, err)
 	}
 	if turn, steered, err := c.Steer(ctx, e, control.Message{Text: "third"}); turn != 3 || steered || err != nil {
