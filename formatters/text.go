@@ -200,7 +200,7 @@ func (t *text) approval(dst []byte, e *agent.Event) []byte {
 		if e.ApprovalID != "" {
 			dst = t.whole(dst, e.Tool)
 		} else {
-			dst = t.toolLine(dst, e.Tool)
+			dst = append(dst, below(string(new(text).toolLine(nil, e.Tool)))...)
 		}
 		if e.Text != "" {
 			dst = append(dst, ": "...)

@@ -60,7 +60,7 @@ func (t *text) result(dst []byte, e *agent.Event) []byte {
 	if e.Tool != nil {
 		shown := excerpts.Get().(*[]byte)
 		defer excerpts.Put(shown)
-		head, tail, omitted = t.excerpt(shown, e.Tool.Output)
+		head, tail, omitted = excerpt(shown, e.Tool.Output)
 		exit = e.Tool.ExitCode
 	}
 	failed := e.Failed || exit != nil && *exit != 0
@@ -101,15 +101,15 @@ var excerpts = sync.Pool{New: func() any { return new([]byte) }}
 // excerpt returns head and tail of a tool's output as they may be shown, whole
 // lines where they are not too long, and about how many bytes are left out. They
 // are in shown.
-func (t *text) excerpt(shown *[]byte, output agent.Payload) (head, tail []byte, omitted int) {
+func excerpt(shown *[]byte, output agent.Payload) (head, tail []byte, omitted int) {
 	first, last, omitted := output.Excerpt(maxOutHead, maxOutTail)
-	*shown = t.payload((*shown)[:0], first)
+	*shown = payload((*shown)[:0], first)
 	cut := len(*shown)
 	head = bytes.TrimLeft(*shown, "\r\n")
 	if omitted == 0 {
 		return bytes.TrimRight(head, "\r\n"), nil, 0
 	}
-	*shown = t.payload(*shown, last)
+	*shown = payload(*shown, last)
 	tail = (*shown)[cut:]
 	if i := bytes.LastIndexByte(head, '\n'); i > len(head)/2 {
 		omitted += len(head) - i
@@ -123,10 +123,11 @@ func (t *text) excerpt(shown *[]byte, output agent.Payload) (head, tail []byte, 
 }
 
 // payload appends the safe part of a payload.
-func (t *text) payload(dst []byte, p agent.Payload) []byte {
+func payload(dst []byte, p agent.Payload) []byte {
+	var safe sanitizer // that of a text may be in the middle of a message
 	plain, quoted := p.Parts()
-	dst = appendSafe(&t.safe, dst, plain)
-	return t.safe.end(appendSafeText(&t.safe, dst, quoted))
+	dst = appendSafe(&safe, dst, plain)
+	return safe.end(appendSafeText(&safe, dst, quoted))
 }
 
 // Essence returns what a reader wants to know of the input of a tool call, such as its

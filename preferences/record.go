@@ -7,7 +7,6 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/runner"
-	"github.com/busdk/bus-preferences/pkg/preferences"
 )
 
 // ParseRecord returns value if it can be stored by [SetDefaultRecord]; any other is an
@@ -29,8 +28,5 @@ func SetDefaultRecord(ctx context.Context, value string) error {
 	if err != nil {
 		return err
 	}
-	if err := checkLocation(); err != nil {
-		return err
-	}
-	return preferences.SetJSON(ctx, runner.KeyRecord, raw)
+	return setJSON(ctx, runner.KeyRecord, raw)
 }

@@ -66,10 +66,7 @@ func writeTokens(ctx context.Context, key string, tokens []string, parse func(st
 	if err != nil {
 		return err
 	}
-	if err := checkLocation(); err != nil {
-		return err
-	}
-	return preferences.SetJSON(ctx, key, raw)
+	return setJSON(ctx, key, raw)
 }
 
 // SetRuntimeDefinition stores the description of a runtime that needs no Go code. It
@@ -82,35 +79,31 @@ func SetRuntimeDefinition(ctx context.Context, id string, definition json.RawMes
 	if err := checkObject(definition); err != nil {
 		return agent.Usagef("definition of runtime %s: %w", id, err)
 	}
-	if err := checkLocation(); err != nil {
-		return err
-	}
-	return preferences.SetJSON(ctx, runner.KeyRuntimes+"."+id, definition)
+	return setJSON(ctx, runner.KeyRuntimes+"."+id, definition)
 }
 
 // SetDefaultHooks stores the hooks of sessions: a JSON list, which the caller checks.
 func SetDefaultHooks(ctx context.Context, list json.RawMessage) error {
-	if err := checkLocation(); err != nil {
-		return err
-	}
-	return preferences.SetJSON(ctx, runner.KeyHooks, list)
+	return setJSON(ctx, runner.KeyHooks, list)
 }
 
 // SetDefaultPolicy stores the policy of sessions: a JSON object, which the caller checks.
 func SetDefaultPolicy(ctx context.Context, policy json.RawMessage) error {
-	if err := checkLocation(); err != nil {
-		return err
-	}
-	return preferences.SetJSON(ctx, runner.KeyPolicy, policy)
+	return setJSON(ctx, runner.KeyPolicy, policy)
 }
 
 // SetDefaultMCPServers stores the MCP servers of agents: a JSON object, which the caller
 // checks.
 func SetDefaultMCPServers(ctx context.Context, servers json.RawMessage) error {
+	return setJSON(ctx, runner.KeyMCP, servers)
+}
+
+// setJSON stores a value.
+func setJSON(ctx context.Context, key string, raw json.RawMessage) error {
 	if err := checkLocation(); err != nil {
 		return err
 	}
-	return preferences.SetJSON(ctx, runner.KeyMCP, servers)
+	return preferences.SetJSON(ctx, key, raw)
 }
 
 // checkObject returns an error unless raw is one JSON object in UTF-8 that

@@ -8,6 +8,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/verify/targets"
 )
 
 // inRepository lists how PATH can lead to a program that the repository decides.
@@ -96,6 +97,27 @@ func TestHostileExecutableInTheRepositoryIsNotStarted(t *testing.T) {
 				t.Error("the executable was started")
 			}
 		})
+	}
+}
+
+// The CLI to verify, and git, are those outside the repository.
+func TestVerifyDoesNotStartWhatTheRepositoryDecides(t *testing.T) {
+	t.Parallel()
+	s, entry := hostilePath(t, "a folder of the repository")
+	if err := link(entry, "git"); err != nil {
+		t.Fatal(err)
+	}
+	replace(t, filepath.Join(entry, "git.play"), "touch "+s.path("ran")+"\n", 0o644)
+	for _, target := range targets.All() {
+		cmd := s.command("verify", target.Runtime, "--check", "prompt-dash")
+		cmd.Dir = s.path("repo/work")
+		cmd.Env = append(cmd.Env, "PATH="+entry)
+		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), " in PATH; see ") {
+			t.Errorf("%s was found:\n%s", target.Runtime, out)
+		}
+	}
+	if _, err := os.Lstat(s.path("ran")); err == nil {
+		t.Error("the executable was started")
 	}
 }
 

@@ -490,3 +490,19 @@ func TestDescribedReads(t *testing.T) {
 		}
 	}
 }
+
+func TestHasWord(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		name, word string
+		want       bool
+	}{
+		{"1.json", "1", true}, {"s-1.json", "1", true}, {"12.json", "1", false}, {"21.json", "1", false},
+		{"12-1.json", "1", true}, {"ä1", "1", false}, {"1", "1", true}, {"", "1", false}, {"x", "", true},
+		{"11.json", "11", true}, {"111-11", "11", true}, {"é", "\xa9", true},
+	} {
+		if got := hasWord(test.name, test.word); got != test.want {
+			t.Errorf("hasWord(%q, %q) = %t", test.name, test.word, got)
+		}
+	}
+}

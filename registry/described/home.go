@@ -7,6 +7,8 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"unicode"
+	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
@@ -113,10 +115,34 @@ func (h *Home) private(parent string) *registry.PrivateHome {
 		Kept:     tree,
 		Patterns: patterns,
 		IsSession: func(kept, id string) bool {
-			return strings.HasPrefix(kept, tree+"/") && strings.Contains(path.Base(kept), id)
+			return strings.HasPrefix(kept, tree+"/") && hasWord(path.Base(kept), id)
 		},
 		Restored: func(*instructions.Home, string, registry.Invocation, *registry.Setup) error { return nil },
 	}
+}
+
+// hasWord reports whether name has word with no letter or digit next to it: the ID 1 does
+// not mean the file 12.json. Each name has the empty word.
+func hasWord(name, word string) bool {
+	if word == "" {
+		return true
+	}
+	for from := 0; ; from++ {
+		i := strings.Index(name[from:], word)
+		if i < 0 {
+			return false
+		}
+		from += i
+		before, _ := utf8.DecodeLastRuneInString(name[:from])
+		after, _ := utf8.DecodeRuneInString(name[from+len(word):])
+		if !isAlphanumeric(before) && !isAlphanumeric(after) {
+			return true
+		}
+	}
+}
+
+func isAlphanumeric(r rune) bool {
+	return r != utf8.RuneError && (unicode.IsLetter(r) || unicode.IsDigit(r))
 }
 
 // ofCaller reports whether the caller has chosen the home.

@@ -95,9 +95,9 @@ type Home struct {
 	Files map[string]string `json:"files,omitempty"`
 
 	// Sessions are patterns of path.Match, all below one folder, for the files and
-	// folders that are kept for resuming a session. The name of a session's file
-	// contains the ID of the session. Without Env they can be left out: the CLI then keeps
-	// its sessions in its own folder.
+	// folders that are kept for resuming a session. To resume one, the newest file is
+	// copied whose name contains the ID with no letter or digit next to it. Without Env
+	// they can be left out: the CLI then keeps its sessions in its own folder.
 	Sessions []string `json:"sessions,omitempty"`
 }
 

@@ -83,7 +83,8 @@ func (o *options) serve(ctx context.Context, prog *cmdline.Program) (err error) 
 	if o.settings.Record, err = o.record.Settings(ctx, prog, prog.Screen.Warn); err != nil {
 		return err
 	}
-	if o.settings.RunsRoot, err = prog.RunsRoot(o.record.Root()); err != nil {
+	// Without a folder for records, agents run all the same.
+	if o.settings.RunsRoot, err = prog.RunsRoot(o.record.Root()); errors.Is(err, agent.ErrUsage) {
 		return err
 	}
 	if o.settings.Workdir == "" {

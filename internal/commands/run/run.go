@@ -40,7 +40,8 @@ By default, the conversation is shown on standard error and the final answer is
 printed on standard output. If both are the same terminal, file or pipe, the answer is
 not printed twice. --output-format ndjson prints the agent's lines unchanged; events prints
 normalized events, one JSON object a line. With --format json, standard output gets
-one object at the end, even when the agent fails. Its members:
+one object at the end, even when the agent fails, but nothing after a usage error. Its
+members:
   text            the final answer
   text_truncated  true if the middle of the answer is missing
   repeated        true if the answer may have parts twice, after a lost connection
@@ -59,7 +60,6 @@ one object at the end, even when the agent fails. Its members:
   warnings        the warnings
 
 The values of kind:
-  usage           usage error: nothing was started
   not_installed   the runtime is not installed
   none_available  no runtime was named and none is available
   authentication  the agent is not logged in, or its key was refused

@@ -158,12 +158,18 @@ func (s *sweeper) announce(processes []process.StaleProcess, folders []instructi
 	}
 }
 
-// RemoveStale removes the folders that the dead process owner left in workdir. What cannot
-// be removed is a warning.
+// staleTime is how long a command that does something else removes stale folders: the work
+// of an agent decides how many files these have.
+const staleTime = 5 * time.Second
+
+// RemoveStale removes the folders that the dead process owner left in workdir, for a few
+// seconds at most, also if ctx is canceled. What cannot be removed is a warning.
 func RemoveStale(ctx context.Context, prog *cmdline.Program, workdir string, owner int) {
 	if owner == 0 { // there has been none; 0 would mean any
 		return
 	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), staleTime)
+	defer cancel()
 	for _, f := range locations(prog, workdir).RemoveStale(ctx, owner) {
 		if f.Err != nil {
 			prog.Screen.Warn(fmt.Sprintf("cannot remove %s: %v", f.Path, f.Err))

@@ -14,6 +14,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/verify"
 )
 
@@ -227,7 +228,7 @@ func verifyOne(ctx context.Context, prog *cmdline.Program, o *verifyOptions, t v
 	report, err := verify.Run(ctx, t, verify.Options{
 		ToolServer: toolServer(prog),
 		Registry:   prog.Stored.Registry,
-		Environ:    append([]string{}, prog.Env.Environ...), // never nil: that is the process's
+		Environ:    runner.CleanPath(prog.Env.Environ, prog.Env.Dir, false),
 		Checks:     o.checks,
 		Begin:      list.begin,
 		Done:       list.done,

@@ -117,7 +117,7 @@ bus-agent session resume review`,
 			if err := checked(ctx, prog, t.entry.Settings, check); err != nil {
 				return err
 			}
-			defer runtimes.RemoveStale(context.WithoutCancel(ctx), prog, t.entry.Workdir, t.entry.OwnerPID)
+			defer runtimes.RemoveStale(ctx, prog, t.entry.Workdir, t.entry.OwnerPID)
 			entry, err := t.Resume(ctx, t.entry, opts)
 			if err != nil {
 				return err

@@ -30,7 +30,7 @@ bus-agent session stop review --reason "all done"`,
 			"the session has ended", "it could not be ended"),
 		BashComplete: completes(prog, control.Entry.Served),
 		Action: action(prog, cmdline.Slow, func(ctx context.Context, t target) error {
-			defer runtimes.RemoveStale(context.WithoutCancel(ctx), prog, t.entry.Workdir, t.entry.OwnerPID)
+			defer runtimes.RemoveStale(ctx, prog, t.entry.Workdir, t.entry.OwnerPID)
 			err := t.Stop(ctx, t.entry, reason)
 			if errors.Is(err, control.ErrUnreachable) {
 				prog.Screen.Warn(fmt.Sprintf("session %s cannot be reached; sending SIGTERM to process %d, which holds it", t.entry.Label(), t.entry.OwnerPID))
