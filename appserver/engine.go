@@ -183,7 +183,7 @@ func (e *Engine) approval(r Request) { e.ask(r, e.decoder.approval(r, e.start), 
 
 // ask passes a request on.
 func (e *Engine) ask(r Request, event agent.Event, questions []string) {
-	id, denied, _ := e.approvals.Open(string(r.ID), request{slices.Clone(r.ID), questions})
+	id, denied, _ := e.approvals.Open(string(r.ID), &event, request{slices.Clone(r.ID), questions})
 	if denied != "" {
 		e.client.decline(r.ID, r.Method)
 		event.Failed, event.Text = true, denied

@@ -206,8 +206,9 @@ func (r pathRule) cleanLibraries(value, name string) (kept string, relative, unt
 
 // CleanPath returns environ with the PATH and library paths that an agent in workdir
 // gets: without relative entries and, unless trusted, without those inside the
-// repository of workdir. It is for hooks and other programs that run next to an agent.
-func CleanPath(environ []string, workdir string, trusted bool) []string {
-	clean, _, _ := newPathRule(environ, trusted, workdir).environ(environ)
+// repositories of workdir and the added directories. It is for hooks and other programs
+// that run next to an agent.
+func CleanPath(environ []string, workdir string, trusted bool, addDirs ...string) []string {
+	clean, _, _ := newPathRule(environ, trusted, append([]string{workdir}, addDirs...)...).environ(environ)
 	return clean
 }

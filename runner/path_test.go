@@ -103,6 +103,15 @@ func TestCleanPathOfNestedRepositories(t *testing.T) {
 	}
 }
 
+func TestCleanPathOfAddedDirectories(t *testing.T) {
+	t.Parallel()
+	added := t.TempDir()
+	environ := []string{"PATH=" + filepath.Join(added, "bin") + ":/usr/bin"}
+	if got := runner.CleanPath(environ, t.TempDir(), false, t.TempDir(), added); got[0] != "PATH=/usr/bin" {
+		t.Errorf("%q", got)
+	}
+}
+
 func TestPathOfARequestIsClean(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")

@@ -101,13 +101,29 @@ func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) err
 	}
 	defer r.over() // ctx can be that of the request
 	if d == Cancel {
-		s.mu.Lock()
-		if s.current != nil {
-			s.current.interrupts++
-		}
-		s.mu.Unlock()
+		return s.cancel(ctx, approvalID)
 	}
 	return deliver(ctx, func(ctx context.Context) error { return s.engine.Answer(ctx, approvalID, d) })
+}
+
+// cancel answers an approval request by the end of the turn.
+func (s *Session) cancel(ctx context.Context, approvalID string) error {
+	s.mu.Lock()
+	t := s.current
+	if t != nil {
+		t.interrupts++
+	}
+	s.mu.Unlock()
+	return deliver(ctx, func(ctx context.Context) error {
+		err := s.engine.Answer(ctx, approvalID, Cancel)
+		if err != nil && t != nil {
+			s.mu.Lock()
+			defer s.mu.Unlock()
+			t.interrupts--
+			s.signal()
+		}
+		return err
+	})
 }
 
 // deliver passes an answer to the engine, whose request nothing else would answer: the end

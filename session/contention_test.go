@@ -149,6 +149,30 @@ func TestCancelEndsTheTurn(t *testing.T) {
 	})
 }
 
+// A turn that could not be cancelled has its own outcome.
+func TestCancelThatFails(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		e := &lateEngine{&peer{}}
+		s := openWith(t, e, e.peer, session.Options{})
+		turn := s.Send(session.Message{Text: "go"})
+		<-e.sent
+		e.request("q")
+		if err := s.Answer(t.Context(), "q", session.Cancel); !errors.Is(err, session.ErrTooLate) {
+			t.Error(err)
+		}
+		e.sink.Event(&agent.Event{Kind: agent.KindResult, Failed: true, Failure: agent.FailureQuota, Text: "no credit"})
+		if _, err := turn.Wait(t.Context()); !errors.Is(err, agent.ErrQuota) {
+			t.Error(err)
+		}
+		s.Stop(t.Context(), "")
+	})
+}
+
+type lateEngine struct{ *peer }
+
+func (*lateEngine) Answer(context.Context, string, session.Decision) error { return session.ErrTooLate }
+
 // TestStopAfterTheOutputHasEnded tests that the agent's input is closed then, too.
 func TestStopAfterTheOutputHasEnded(t *testing.T) {
 	t.Parallel()

@@ -121,17 +121,11 @@ func describe(tool *agent.Tool, start engine.Start) {
 	}
 }
 
-// subject returns the file that a tool changes, or else its main input. The model's
-// description is ignored.
+// subject returns the input of a tool that changes no file, without the model's description.
 func subject(_ string, input json.RawMessage) string {
 	var members map[string]json.RawMessage
 	if json.Unmarshal(input, &members) != nil {
 		return string(input)
-	}
-	for _, file := range []string{"file_path", "notebook_path"} {
-		if name := members[file]; name != nil {
-			return string(name)
-		}
 	}
 	delete(members, "description")
 	return string(encode(members))

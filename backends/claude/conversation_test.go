@@ -59,9 +59,8 @@ func TestSubject(t *testing.T) {
 		{`{"command":"ls","description":"look"}`, `{"description":"see","command":"ls"}`, true},
 		{`{"command":"ls"}`, `{"command":"ls -l"}`, false},
 		{`{"command":"ls"}`, `{"command":"ls","run_in_background":true}`, false},
-		{`{"file_path":"/a","content":"1"}`, `{"file_path":"/a","content":"2"}`, true},
-		{`{"file_path":"/a"}`, `{"file_path":"/b"}`, false},
-		{`{"notebook_path":"/a","new_source":"1"}`, `{"notebook_path":"/a"}`, true},
+		{`{"file_path":"/a","to":"/b"}`, `{"to":"/b","file_path":"/a"}`, true},
+		{`{"file_path":"/a","to":"/b"}`, `{"file_path":"/a","to":"/c"}`, false},
 		{`[1]`, `[1]`, true},
 		{`[1]`, `[2]`, false},
 	} {

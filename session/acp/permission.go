@@ -128,7 +128,7 @@ func (e *Engine) openRequest(a *approval, event *agent.Event) {
 		e.conn.Reply(a.requestID, a.cancelled())
 		return
 	}
-	id, denied, other := e.approvals.Open(string(a.requestID), a)
+	id, denied, other := e.approvals.Open(string(a.requestID), event, a)
 	if denied != "" {
 		event.Failed, event.Text = true, denied
 	} else {

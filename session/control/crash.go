@@ -40,7 +40,7 @@ func (s *Store) reportCrashes(ctx context.Context, environ []string, shared *Hoo
 		if !first {
 			continue
 		}
-		environ := runner.CleanPath(environ, e.Workdir, e.TrustWorkspace)
+		environ := runner.CleanPath(environ, e.Workdir, e.TrustWorkspace, e.AddDirs...)
 		hooks, _ := openHooks(ctx, environ, slices.Concat(sinks, e.Hooks), nil, warn)
 		emit := func(event Event, data map[string]string) {
 			shared.Emit(e.payload(event, data))

@@ -112,7 +112,7 @@ func (p *starting) refused(ctx context.Context) error {
 // openHooks opens the hooks of the session. One of its settings that cannot be
 // opened is an error; one of the manager's is a warning.
 func (p *starting) openHooks(ctx context.Context, warn func(string)) (*Hooks, error) {
-	environ := runner.CleanPath(p.manager.environ(), p.entry.Workdir, p.entry.TrustWorkspace)
+	environ := runner.CleanPath(p.manager.environ(), p.entry.Workdir, p.entry.TrustWorkspace, p.entry.AddDirs...)
 	return openHooks(ctx, environ, p.manager.Sinks, p.entry.Hooks, warn)
 }
 

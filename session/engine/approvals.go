@@ -5,10 +5,15 @@ import (
 	"slices"
 	"strconv"
 	"sync"
+
+	"github.com/busdk/bus-agent/agent"
 )
 
-// MaxApprovals is how many approval requests can be open in [Approvals].
-const MaxApprovals = 100
+// Bounds of the approval requests that are open in [Approvals].
+const (
+	MaxApprovals     = 100
+	MaxApprovalBytes = 32 << 20 // of what they ask for
+)
 
 // Approvals holds an agent's open approval requests and questions, for engines. It gives each
 // request a new ID: agents reuse their IDs, and an answer to one request must never
@@ -17,37 +22,65 @@ const MaxApprovals = 100
 type Approvals[R any] struct {
 	mu   sync.Mutex
 	last int
+	size int
 	open map[int]openApproval[R]
 }
 
 type openApproval[R any] struct {
 	agentID string
+	size    int
 	kept    R
 }
 
 // Open opens the request with the agent's ID agentID, and returns the ID for
-// [Sink.Event], which is short enough to type. If denied is not empty, it is the
-// reason why the engine must decline the request: too many requests are open, or one
-// with the same agentID is, so that an answer would be ambiguous. In the second case
-// Open closes the earlier request too, and returns its ID and the value stored with
-// it as id and other.
-func (a *Approvals[R]) Open(agentID string, keep R) (id, denied string, other R) {
+// [Sink.Event], which is short enough to type. The event says what is asked for. If denied
+// is not empty, it is the reason why the engine must decline the request: too many or too
+// large requests are open, or one with the same agentID is, so that an answer would be
+// ambiguous. In the last case Open closes the earlier request too, and returns its ID and
+// the value stored with it as id and other.
+func (a *Approvals[R]) Open(agentID string, e *agent.Event, keep R) (id, denied string, other R) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	if n, ok := a.find(agentID); ok {
 		other = a.open[n].kept
-		delete(a.open, n)
+		a.remove(n)
 		return strconv.Itoa(n), "declined: the agent sent another approval request with the same ID", other
 	}
 	if len(a.open) >= MaxApprovals {
 		return "", "declined: " + strconv.Itoa(MaxApprovals) + " approval requests are open already", other
 	}
+	size := sizeOf(e)
+	if a.size+size > MaxApprovalBytes {
+		return "", "declined: it and the approval requests that are open have more than " + strconv.Itoa(MaxApprovalBytes>>20) + " MiB", other
+	}
 	if a.open == nil {
 		a.open = map[int]openApproval[R]{}
 	}
 	a.last++
-	a.open[a.last] = openApproval[R]{agentID, keep}
+	a.size += size
+	a.open[a.last] = openApproval[R]{agentID, size, keep}
 	return strconv.Itoa(a.last), "", other
+}
+
+// sizeOf returns about how many bytes a request has.
+func sizeOf(e *agent.Event) int {
+	n := len(e.Text)
+	if e.Tool != nil {
+		n += len(e.Tool.Input)
+	}
+	for _, q := range e.Questions {
+		n += len(q.Text)
+		for _, o := range q.Options {
+			n += len(o.Label) + len(o.Description)
+		}
+	}
+	return n
+}
+
+// remove closes the request n, if it is open. a.mu is held.
+func (a *Approvals[R]) remove(n int) {
+	a.size -= a.open[n].size
+	delete(a.open, n)
 }
 
 func (a *Approvals[R]) find(agentID string) (int, bool) {
@@ -82,7 +115,7 @@ func (a *Approvals[R]) Take(id string) (kept R, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	o, ok := a.open[n]
-	delete(a.open, n)
+	a.remove(n)
 	return o.kept, ok
 }
 
@@ -92,7 +125,7 @@ func (a *Approvals[R]) Withdraw(agentID string) (id string, ok bool) {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	n, ok := a.find(agentID)
-	delete(a.open, n)
+	a.remove(n)
 	return strconv.Itoa(n), ok
 }
 
@@ -105,5 +138,6 @@ func (a *Approvals[R]) Clear() (ids []string, kept []R) {
 		ids, kept = append(ids, strconv.Itoa(n)), append(kept, a.open[n].kept)
 	}
 	clear(a.open)
+	a.size = 0
 	return ids, kept
 }

@@ -4,10 +4,14 @@ import (
 	"context"
 	"errors"
 	"io"
+	"sync/atomic"
 )
 
-// maxPosted is how many posted lines may wait.
-const maxPosted = 1000
+// Bounds of the posted lines that wait.
+const (
+	maxPosted      = 1000
+	maxPostedBytes = 64 << 20
+)
 
 // errBehind is the error of a line that is not posted.
 var errBehind = errors.New("the agent does not read what is sent to it")
@@ -19,6 +23,7 @@ type LineWriter struct {
 	input   io.WriteCloser
 	writing chan struct{} // holds a token during a write
 	posted  chan struct{} // holds a token for each line that is posted
+	size    atomic.Int64  // of these lines
 }
 
 // NewLineWriter returns a LineWriter for the agent's input.
@@ -63,15 +68,21 @@ func (w *LineWriter) write(text []byte) error {
 
 // Post writes line like Write, but returns at once. It is for answers sent by
 // the goroutine that reads the agent's output. It drops the line if a thousand
-// lines are waiting already.
+// lines, or lines of 64 MiB, are waiting already.
 func (w *LineWriter) Post(line []byte) error {
+	size := int64(len(line))
+	if w.size.Add(size) > maxPostedBytes {
+		w.size.Add(-size)
+		return errBehind
+	}
 	select {
 	case w.posted <- struct{}{}:
 	default:
+		w.size.Add(-size)
 		return errBehind
 	}
 	go func() {
-		defer func() { <-w.posted }()
+		defer func() { w.size.Add(-size); <-w.posted }()
 		_, _ = w.Write(context.Background(), line) // an agent that is gone needs no answer
 	}()
 	return nil

@@ -68,7 +68,7 @@ func (e *Engine) asked(c *control) {
 			event = agent.Event{Kind: agent.KindQuestion, Questions: questions}
 		}
 	}
-	id, denied, _ := e.approvals.Open(c.RequestID, a)
+	id, denied, _ := e.approvals.Open(c.RequestID, &event, a)
 	if denied != "" {
 		e.reply(c.RequestID, answer{Behavior: "deny", Message: denied})
 		event.Failed, event.Text = true, denied

@@ -143,12 +143,10 @@ func (e *paneEngine) Answer(ctx context.Context, approvalID string, d engine.Dec
 	case d == engine.Accept || d == engine.AcceptForSession: // it may ask again
 		keys = r.kind.Accept
 	case d == engine.Cancel:
-		if e.current != nil {
-			e.current.interrupted = true
-		}
 		if !slices.Equal(keys, e.terminal.Interrupt) {
 			keys = slices.Concat(keys, e.terminal.Interrupt)
 		}
+		return e.interrupt(ctx, keys)
 	}
 	return e.press(ctx, keys)
 }

@@ -173,9 +173,17 @@ func (e *paneEngine) Interrupt(ctx context.Context) error {
 	if e.current == nil {
 		return nil
 	}
-	e.current.interrupted = true
 	e.current.restart(time.Now())
-	return e.press(ctx, e.terminal.Interrupt)
+	return e.interrupt(ctx, e.terminal.Interrupt)
+}
+
+// interrupt presses keys that end the turn, if there is one. e.mu is held.
+func (e *paneEngine) interrupt(ctx context.Context, keys []string) error {
+	err := e.press(ctx, keys)
+	if err == nil && e.current != nil {
+		e.current.interrupted = true
+	}
+	return err
 }
 
 // press presses keys, with a pause between them.

@@ -284,6 +284,23 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
+// A turn whose interrupt could not be typed goes on.
+func TestInterruptThatIsNotTyped(t *testing.T) {
+	f := &fakeCLI{prompt: "❯ ", work: time.Minute}
+	inBubble(t, f, marked, func(t *testing.T, s *session.Session) {
+		turn := s.Send(session.Message{Text: "one"})
+		time.Sleep(10 * time.Second)
+		f.refuse(errors.New("no keys"))
+		if err := s.Interrupt(t.Context()); err == nil {
+			t.Error("it was typed")
+		}
+		f.refuse(nil)
+		if r, err := turn.Wait(t.Context()); err != nil {
+			t.Errorf("%q, %v", r.Text, err)
+		}
+	})
+}
+
 func TestSteer(t *testing.T) {
 	terminal := marked
 	terminal.TypesWhileBusy = true

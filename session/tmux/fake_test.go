@@ -30,6 +30,7 @@ type fakeCLI struct {
 	stalled     bool          // it does not read, see stall
 	queue       []func()      // what it has not read
 	keys        []string
+	refusal     error // of key presses
 	got         []string
 	done        chan struct{}
 	once        sync.Once
@@ -119,6 +120,9 @@ func (f *fakeCLI) unread() bool {
 func (f *fakeCLI) press(_ context.Context, key string) error {
 	f.mu.Lock()
 	defer f.mu.Unlock()
+	if f.refusal != nil {
+		return f.refusal
+	}
 	f.keys = append(f.keys, key)
 	f.read(func() {
 		switch key {
@@ -182,6 +186,12 @@ func (f *fakeCLI) now(change func()) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	change()
+}
+
+func (f *fakeCLI) refuse(err error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.refusal = err
 }
 
 func (f *fakeCLI) pressed() []string {

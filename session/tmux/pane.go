@@ -158,7 +158,7 @@ func (p *tmuxPane) wait() error {
 		}
 		last, err := p.look(ctx)
 		if errors.Is(err, errNoServer) {
-			return p.server.ended()
+			return p.server.lost()
 		}
 		if err == nil && last.dead {
 			last = p.final(ctx, last)

@@ -443,6 +443,33 @@ func TestEndOfTmux(t *testing.T) {
 	}
 }
 
+// Whoever removes temporary files takes away the socket, but not the server.
+func TestSocketThatIsRemoved(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(socket string) error{
+		"socket": os.Remove,
+		"folder": func(socket string) error { return os.RemoveAll(filepath.Dir(socket)) },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			r := openReal(t, options(stub{PIDs: dir}), dir)
+			turn := r.Send(session.Message{Text: "wait never"})
+			until(t, "work", func() bool { return strings.Contains(r.tmux("capture-pane", "-p"), "esc to interrupt") })
+			if err := remove(r.socket); err != nil {
+				t.Fatal(err)
+			}
+			if _, err := r.wait(turn); !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "the socket of tmux is gone") {
+				t.Error(err)
+			}
+			<-r.Done()
+			if pids := alive(t, dir); len(pids) > 0 {
+				t.Errorf("alive: %v", pids)
+			}
+		})
+	}
+}
+
 func TestProgramThatIsKilledIsSweptUp(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()

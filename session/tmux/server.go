@@ -120,6 +120,22 @@ func (s *server) ended() error {
 	return fmt.Errorf("tmux ended with status %d: %s", s.exit.Code, s.said.text())
 }
 
+// lost is ended for a server that cannot be reached. One that runs without its socket is
+// ended: nothing would learn of the end of its agent.
+func (s *server) lost() error {
+	select {
+	case <-s.done:
+		return s.ended()
+	case <-time.After(hangUpTime):
+	}
+	s.Stop()
+	<-s.done
+	if s.exit.Stopped {
+		return errors.New("the socket of tmux is gone")
+	}
+	return s.ended()
+}
+
 // errNoServer is the error of a call that did not reach the server.
 var errNoServer = errors.New("the tmux server does not answer")
 

@@ -3,6 +3,7 @@ package session
 import (
 	"context"
 	"errors"
+	"fmt"
 
 	urfave "github.com/urfave/cli/v2"
 
@@ -59,7 +60,7 @@ func questionsOf(open []session.QuestionRequest, id string) (session.QuestionReq
 	}
 	switch {
 	case id != "":
-		return session.QuestionRequest{}, cmdline.Misusef("request %s is not an open question; \"session show\" lists them", cmdline.Printable(id))
+		return session.QuestionRequest{}, &agent.Error{Kind: agent.ErrAgent, Err: fmt.Errorf("request %s is not an open question; \"session show\" lists them", cmdline.Printable(id))}
 	case len(open) > 1:
 		return session.QuestionRequest{}, cmdline.Misusef("%d requests with questions are open; choose one with --request", len(open))
 	}

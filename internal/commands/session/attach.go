@@ -40,7 +40,7 @@ bus-agent session attach look`,
 			if _, _, ok := terminalOf(prog); !ok {
 				return agent.Usagef("attach needs a terminal as standard input and output")
 			}
-			environ := slices.DeleteFunc(runner.CleanPath(prog.Env.Environ, t.entry.Workdir, false), func(entry string) bool {
+			environ := slices.DeleteFunc(runner.CleanPath(prog.Env.Environ, t.entry.Workdir, false, t.entry.AddDirs...), func(entry string) bool {
 				return strings.HasPrefix(entry, "TMUX=") || strings.HasPrefix(entry, "TMUX_PANE=") // a session in a session is wanted
 			})
 			search, _ := agent.LookupEnv(environ, "PATH")

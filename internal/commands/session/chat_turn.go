@@ -91,6 +91,8 @@ func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
 			c.takeLine(t)
 		case asked:
 			c.edit(t, key)
+		case t.cut && key != ctrlC: // the rest of an answer, which may be a secret
+			t.cut = !isEnter(key)
 		case key != ctrlC:
 			c.keys.later(key)
 		case t.interrupted:
