@@ -284,7 +284,7 @@ func TestInterrupt(t *testing.T) {
 	})
 }
 
-// A turn whose interrupt could not be typed goes on.
+// A turn continues if its interrupt could not be typed.
 func TestInterruptThatIsNotTyped(t *testing.T) {
 	f := &fakeCLI{prompt: "❯ ", work: time.Minute}
 	inBubble(t, f, marked, func(t *testing.T, s *session.Session) {

@@ -443,7 +443,7 @@ func TestEndOfTmux(t *testing.T) {
 	}
 }
 
-// Whoever removes temporary files takes away the socket, but not the server.
+// A program that removes temporary files removes the socket, but not the server.
 func TestSocketThatIsRemoved(t *testing.T) {
 	t.Parallel()
 	for name, remove := range map[string]func(socket string) error{
