@@ -17,7 +17,7 @@ cores=$(getconf _NPROCESSORS_ONLN)
 if [ "${1:-}" = one ]; then
 	log=$out/$(basename "$4" .test).round$2.log
 	cd "$3"
-	if "$4" -test.count=1 -test.shuffle=on -test.timeout=30m -test.paniconexit0 -test.run "${RUN:-.}" >"$log" 2>&1 </dev/null; then
+	if "$4" -test.count=1 -test.shuffle=on -test.timeout=10m -test.paniconexit0 -test.run "${RUN:-.}" >"$log" 2>&1 </dev/null; then
 		rm -f "$log"
 		exit 0
 	fi
