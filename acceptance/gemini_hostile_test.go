@@ -4,6 +4,7 @@ package acceptance
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"os/exec"
 	"path/filepath"
@@ -120,6 +121,50 @@ func TestGeminiIgnoresEnvFilesAboveRepository(t *testing.T) {
 					t.Errorf("request %s %s for model %s", request.Method, request.Path, request.Model())
 				}
 			}
+		})
+	}
+}
+
+// Neither a user who has no trust in folders, nor one who trusts the folder above, lets
+// the repository run anything.
+func TestTrustOfUserRunsNothingInGemini(t *testing.T) {
+	t.Parallel()
+	const (
+		trustOff = `{"advanced":{"ignoreLocalEnv":true},"security":{"auth":{"selectedType":"gemini-api-key"},"folderTrust":{"enabled":false}},"privacy":{"usageStatisticsEnabled":false}}`
+		trustOn  = `{"advanced":{"ignoreLocalEnv":true},"security":{"auth":{"selectedType":"gemini-api-key"}},"privacy":{"usageStatisticsEnabled":false}}`
+	)
+	for name, test := range map[string]struct {
+		settings, variable string
+		callerHome         bool
+	}{
+		"folder trust off":                   {settings: trustOff},
+		"trusted folders of the environment": {settings: trustOn, variable: "GEMINI_CLI_TRUSTED_FOLDERS_PATH"},
+		"caller's home, folder trust off":    {settings: trustOff, callerHome: true},
+		"caller's home, trusted folder":      {settings: trustOn, callerHome: true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			fired := newFiredDir(t)
+			w := newGemini(t, callOnce(shell("echo hello")), layered())
+			plants := geminiPlants(t, fired, w.model.URL()+"/stolen")
+			writeFiles(t, w.repo, plants)
+			w.commit("hostile")
+			trusted, err := json.Marshal(map[string]string{filepath.Dir(w.repo): "TRUST_FOLDER"})
+			if err != nil {
+				t.Fatal(err)
+			}
+			writeFiles(t, w.home, map[string]string{".gemini/settings.json": test.settings, ".gemini/trustedFolders.json": string(trusted)})
+			if test.variable != "" {
+				w.env = append(w.env, test.variable+"="+filepath.Join(w.home, ".gemini", "trustedFolders.json"))
+			}
+			args := []string{"--access", "full"}
+			if test.callerHome {
+				w.keptInHome = []string{".gemini"}
+				args = append(args, "--env", "GEMINI_CLI_HOME="+w.home)
+			}
+			r, o := w.run("hello", args...)
+			w.wantAnswer("done", r, o)
+			checkNothingFired(t, fired)
 		})
 	}
 }

@@ -38,9 +38,10 @@ func options(inv registry.Invocation) (args, env []string) {
 	if inv.TrustWorkspace {
 		env = append(env, trustEnv+"=true")
 	} else {
-		// The variable would make the CLI use the repository's settings.
+		// The CLI reads its settings, without those of the repository, before
+		// --skip-trust changes the variable.
 		args = append(args, "--skip-trust")
-		env = append(env, trustEnv)
+		env = append(env, trustEnv+"=false", trustedFoldersEnv)
 	}
 	args = append(args, choices(inv)...)
 	if inv.Resume != "" {
@@ -104,5 +105,10 @@ func check(inv registry.Invocation) error {
 	return nil
 }
 
-// trustEnv names the variable that makes the CLI use the repository's settings.
-const trustEnv = "GEMINI_CLI_TRUST_WORKSPACE"
+const (
+	// trustEnv names the variable that decides whether the CLI uses the repository's
+	// settings.
+	trustEnv = "GEMINI_CLI_TRUST_WORKSPACE"
+	// trustedFoldersEnv names the variable with a file of folders to trust.
+	trustedFoldersEnv = "GEMINI_CLI_TRUSTED_FOLDERS_PATH"
+)

@@ -82,7 +82,7 @@ func TestTrustIsNeverInherited(t *testing.T) {
 		trust bool
 		want  []string
 	}{
-		{false, []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE"}},
+		{false, []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=false", "GEMINI_CLI_TRUSTED_FOLDERS_PATH"}},
 		{true, []string{"GEMINI_CLI_NO_RELAUNCH=true", "GEMINI_CLI_TRUST_WORKSPACE=true"}},
 	} {
 		got, err := command(registry.Invocation{TrustWorkspace: test.trust})

@@ -60,7 +60,7 @@ func homeOfUser(inv registry.Invocation) string {
 // linkShared links the user's environment, policies and global context files into a
 // private home. In an untrusted folder Gemini CLI reads the user's variables only from
 // .env, and only those for its login.
-func linkShared(inv registry.Invocation, home *instructions.Home, contextNames []string, distrusted bool) error {
+func linkShared(inv registry.Invocation, home *instructions.Home, contextNames []string) error {
 	user := homeOfUser(inv)
 	if user == "" {
 		return nil
@@ -75,7 +75,7 @@ func linkShared(inv registry.Invocation, home *instructions.Home, contextNames [
 		}
 	}
 	variables := filepath.Join(user, ".gemini", ".env")
-	if info, err := os.Stat(variables); distrusted && err == nil && info.Mode().IsRegular() && !inv.Untrusted(variables) {
+	if info, err := os.Stat(variables); !inv.TrustWorkspace && err == nil && info.Mode().IsRegular() && !inv.Untrusted(variables) {
 		names = without(names, ".env")
 		if err := home.Link(variables, ".env"); err != nil {
 			return err

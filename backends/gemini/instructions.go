@@ -58,13 +58,13 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 	}
 	settings, err := readSettings(inv)
 	if err == nil && distrusted {
-		err = settings.distrust()
+		err = settings.exclude(planTools) // the mode does not change after a plan
 	}
 	if err != nil {
 		return registry.Setup{}, err
 	}
 	return privateHome.Prepare(inv, w, func(home *instructions.Home, setup *registry.Setup) error {
-		if err := linkShared(inv, home, settings.names, distrusted); err != nil {
+		if err := linkShared(inv, home, settings.names); err != nil {
 			return err
 		}
 		if distrusted {

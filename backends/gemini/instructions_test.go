@@ -127,6 +127,32 @@ func settingsOf(t *testing.T, setup registry.Setup) homeSettings {
 	return s
 }
 
+// A user who trusts every folder has not trusted the repository for bus-agent.
+func TestRunWithoutTrustTurnsFolderTrustOn(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, map[string]string{
+		"~/.gemini/settings.json": `{"security":{"folderTrust":{"enabled":false}}}`,
+		"~/.gemini/.env":          "GEMINI_API_KEY=x\n",
+	})
+	for _, trust := range []bool{false, true} {
+		p.req.TrustWorkspace = trust
+		setup := p.mustPrepare(t, "")
+		home := homeIn(t, setup)
+		all, err := readObject(filepath.Join(home, settingsPath))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if enabled, err := all.get("security", "folderTrust", "enabled"); err != nil || (string(enabled) == "true") == trust {
+			t.Errorf("trust %t: folder trust %s, %v", trust, enabled, err)
+		}
+		// In an untrusted folder the CLI reads a login here only.
+		if text, err := os.ReadFile(filepath.Join(home, ".env")); (err == nil && string(text) == "GEMINI_API_KEY=x\n") == trust {
+			t.Errorf("trust %t: .env %q, %v", trust, text, err)
+		}
+		closeSetup(t, setup)
+	}
+}
+
 func closeSetup(t *testing.T, setup registry.Setup) {
 	t.Helper()
 	if warnings := setup.Close(t.Context()); len(warnings) > 0 {

@@ -96,6 +96,9 @@ func (s *settings) adapt(inv registry.Invocation) error {
 	if err == nil && !inv.TrustWorkspace {
 		err = s.all.set(true, "advanced", "ignoreLocalEnv")
 	}
+	if err == nil && !inv.TrustWorkspace {
+		err = s.all.set(true, "security", "folderTrust", "enabled") // else every folder is trusted
+	}
 	if err == nil && inv.MaxTurns > 0 {
 		err = s.all.set(inv.MaxTurns, "model", "maxSessionTurns")
 	}
@@ -142,15 +145,6 @@ func serverSettings(s agent.MCPServer, trust bool) object {
 // maxAttempts is the number of attempts of a model request unless the user's settings
 // have another. The default of ten takes four minutes without output.
 const maxAttempts = 3
-
-// distrust makes the folder untrusted for a session. Gemini CLI then reads no files of
-// the repository, including agents, and does not change its mode after a plan.
-func (s *settings) distrust() error {
-	if err := s.all.set(true, "security", "folderTrust", "enabled"); err != nil {
-		return err
-	}
-	return s.exclude(planTools)
-}
 
 // keyNeedsSelection reports whether the settings must select the login by key: with
 // another base URL, Gemini CLI does not find the key otherwise.
