@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/tree"
 	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
 )
@@ -548,3 +549,25 @@ func TestHomeIsAlwaysHiddenFromGit(t *testing.T) {
 
 // keptBy returns the directory of the files that h and other homes kept.
 func keptBy(h *instructions.Home) string { return filepath.Join(filepath.Dir(h.Path()), "sessions") }
+
+func TestOpenStopsWithTheBudget(t *testing.T) {
+	t.Parallel()
+	w := open(t, tempDir(t), false)
+	h := newHome(t, w)
+	must(t, h.WriteFile("a", nil, 0o600), h.Rename("a", "b"))
+	ctx, budget := tree.With(t.Context(), tree.Limits{Entries: 3})
+	w.Bound(ctx)
+	for range 3 {
+		f, err := h.Open("b")
+		must(t, err, f.Close())
+	}
+	if _, err := h.Open("b"); !errors.Is(err, tree.ErrOver) || budget.Spent() == nil {
+		t.Errorf("a file beyond the budget: %v", err)
+	}
+	must(t, h.RemoveFile("b"))
+	for _, err := range []error{h.RemoveFile("../b"), h.Rename("b", "../b"), h.Rename("../b", "b")} {
+		if !errors.Is(err, instructions.ErrName) {
+			t.Errorf("a name outside the home: %v", err)
+		}
+	}
+}

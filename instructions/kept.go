@@ -197,14 +197,42 @@ func (h *Home) Glob(pattern string) ([]string, error) {
 }
 
 // Open opens a regular file of the home for reading. Anything else is [ErrNotRegular]
-// and is not waited for. The caller closes the file.
+// and is not waited for. The caller closes the file. The files that can be opened are
+// bounded as those of [Home.Glob] are.
 func (h *Home) Open(name string) (*os.File, error) {
-	if err := checkName(name); err != nil {
+	if err := h.check(name); err != nil {
 		return nil, err
 	}
-	if !h.open {
-		return nil, fs.ErrClosed
+	if err := h.w.bounds().Entry(); err != nil {
+		return nil, err
 	}
 	f, _, err := openRegular(h.root, name)
 	return f, err
+}
+
+// RemoveFile removes a file or an empty directory of the home.
+func (h *Home) RemoveFile(name string) error {
+	if err := h.check(name); err != nil {
+		return err
+	}
+	return h.root.Remove(name)
+}
+
+// Rename renames a file of the home. It replaces a file that has the new name.
+func (h *Home) Rename(name, to string) error {
+	if err := errors.Join(h.check(name), checkName(to)); err != nil {
+		return err
+	}
+	return h.root.Rename(name, to)
+}
+
+// check returns an error unless name can be a file of the home and the home exists.
+func (h *Home) check(name string) error {
+	if err := checkName(name); err != nil {
+		return err
+	}
+	if !h.open {
+		return fs.ErrClosed
+	}
+	return nil
 }

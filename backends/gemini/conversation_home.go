@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"io"
-	"os"
 	"path"
 	"strings"
 	"time"
@@ -16,7 +15,12 @@ import (
 
 // prepareSession makes the home of a session.
 func prepareSession(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
-	return arrange(inv, w, !inv.TrustWorkspace)
+	return arrange(inv, w, !inv.TrustWorkspace, func(s *settings) error {
+		if inv.TrustWorkspace {
+			return nil
+		}
+		return s.exclude(planTools) // the mode does not change after a plan
+	})
 }
 
 // deliverInMessage puts the files of chain before the first message, unless the resumed
@@ -97,16 +101,11 @@ func holdsNothing(session io.Reader) bool {
 // of the same name.
 func tidyChats(home *instructions.Home, now time.Time) error {
 	files, err := home.Glob(".gemini/tmp/*/chats/session-*.jsonl")
-	if len(files) == 0 { // as in a dry run, which makes no home
-		return err
-	}
-	root, openErr := os.OpenRoot(home.Path())
-	if openErr != nil {
-		return errors.Join(err, openErr)
-	}
-	defer root.Close()
 	for _, file := range files {
-		err = errors.Join(err, tidyChat(home, root, file, now))
+		if err != nil {
+			break
+		}
+		err = tidyChat(home, file, now)
 	}
 	return err
 }
@@ -115,10 +114,10 @@ func tidyChats(home *instructions.Home, now time.Time) error {
 // find out whether it has any.
 const (
 	maxSession = 64 << 20
-	maxEmpty   = 1 << 20
+	maxEmpty   = 16 << 10
 )
 
-func tidyChat(home *instructions.Home, root *os.Root, file string, now time.Time) error {
+func tidyChat(home *instructions.Home, file string, now time.Time) error {
 	f, err := home.Open(file)
 	if errors.Is(err, instructions.ErrNotRegular) {
 		return nil // not a session; it is not kept
@@ -132,14 +131,14 @@ func tidyChat(home *instructions.Home, root *os.Root, file string, now time.Time
 		return err
 	}
 	if empty {
-		return root.Remove(file)
+		return home.RemoveFile(file)
 	}
 	dir, name := path.Split(file)
 	minute := now.UTC().Truncate(time.Minute)
 	if created := createdAt(name); created.IsZero() || created.Before(minute) {
 		return nil
 	}
-	return root.Rename(file, dir+minute.Add(-time.Minute).Format(sessionTime)+name[len(sessionTime):])
+	return home.Rename(file, dir+minute.Add(-time.Minute).Format(sessionTime)+name[len(sessionTime):])
 }
 
 // sessionTime is the format of the time in the name of a session file, in UTC.

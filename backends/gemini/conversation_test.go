@@ -153,6 +153,42 @@ func TestSessionWithoutTrust(t *testing.T) {
 	closeSetup(t, setup)
 }
 
+// An agent that replaces its home by a link does not make bus-agent change files there.
+func TestTidyStaysInTheHome(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, nil)
+	setup := p.prepareSession(t)
+	home := homeIn(t, setup)
+	chats, empty := ".gemini/tmp/repo/chats", "session-2026-11-21T00-07-0123abcd.jsonl"
+	recent := time.Now().UTC().Add(time.Minute).Format(sessionTime) + "-89abcdef.jsonl"
+	for _, dir := range []string{home, p.home} {
+		write(t, filepath.Join(dir, chats, empty), `{"sessionId":"x"}`)
+		write(t, filepath.Join(dir, chats, recent), `{"type":"user"}`)
+	}
+	if err := errors.Join(os.Rename(home, home+"-moved"), os.Symlink(p.home, home)); err != nil {
+		t.Fatal(err)
+	}
+	setup.Close(t.Context()) // warns, since the home is not found
+	files, err := os.ReadDir(filepath.Join(p.home, chats))
+	if err != nil || len(files) != 2 || files[0].Name() != empty || files[1].Name() != recent {
+		t.Errorf("the files behind the link are now %v, %v", files, err)
+	}
+}
+
+// A file is read for messages only if it is as short as one that Gemini CLI makes at its
+// start.
+func TestLongSessionFileIsNotRead(t *testing.T) {
+	t.Parallel()
+	p := newPlace(t, nil)
+	setup := p.prepareSession(t)
+	const name = "session-2026-11-21T00-07-0123abcd.jsonl"
+	write(t, filepath.Join(homeIn(t, setup), ".gemini/tmp/repo/chats", name), strings.Repeat(`{"sessionId":"x"}`+"\n", 1000))
+	closeSetup(t, setup)
+	if _, err := os.Stat(filepath.Join(p.root, homeParent, "sessions/tmp/repo/chats", name)); err != nil {
+		t.Error(err)
+	}
+}
+
 // What the history of a session has is not said again, and what has changed is.
 func TestResumedSessionGetsTheInstructionsOnce(t *testing.T) {
 	t.Parallel()

@@ -38,12 +38,12 @@ var ignoreBlock = instructions.Block{
 
 // prepare makes the home of the run and lets Gemini CLI find AGENTS.md.
 func prepare(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
-	return arrange(inv, w, false)
+	return arrange(inv, w, false, func(*settings) error { return nil })
 }
 
 // arrange prepares a run or a session without trust, in which Gemini CLI reads no file
-// of the repository, not even AGENTS.md.
-func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool) (registry.Setup, error) {
+// of the repository, not even AGENTS.md. change changes the settings of a private home.
+func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool, change func(*settings) error) (registry.Setup, error) {
 	if !inv.TrustWorkspace {
 		if err := refuseVariables(inv, w.Chain().Workdir, distrusted); err != nil {
 			return registry.Setup{}, err
@@ -57,8 +57,10 @@ func arrange(inv registry.Invocation, w *instructions.Workspace, distrusted bool
 		return setup, err
 	}
 	settings, err := readSettings(inv)
-	if err == nil && distrusted {
-		err = settings.exclude(planTools) // the mode does not change after a plan
+	if err == nil {
+		if err = change(&settings); err != nil {
+			err = agent.Usagef("the user's settings cannot be used: %w", err)
+		}
 	}
 	if err != nil {
 		return registry.Setup{}, err

@@ -2,9 +2,6 @@ package gemini
 
 import (
 	"context"
-	"fmt"
-	"os"
-	"path/filepath"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -50,18 +47,10 @@ func interactiveCommand(inv registry.Invocation) (agent.Command, error) {
 }
 
 // prepareInteractive is prepare with a session ID that is set at the start.
-func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
-	setup, err := prepare(ctx, inv, w)
+func prepareInteractive(_ context.Context, inv registry.Invocation, w *instructions.Workspace) (registry.Setup, error) {
+	setup, err := arrange(inv, w, false, (*settings).withoutAgents)
 	if err != nil {
 		return setup, err
-	}
-	if home, private := agent.LookupEnv(setup.Env, homeEnv); private {
-		if err := withoutAgents(filepath.Join(home, filepath.FromSlash(settingsPath))); err != nil {
-			for _, warning := range setup.Close(ctx) {
-				err = fmt.Errorf("%w; %s", err, warning)
-			}
-			return registry.Setup{}, err
-		}
 	}
 	setup.BeginSession(inv)
 	return setup, nil
@@ -70,13 +59,6 @@ func prepareInteractive(ctx context.Context, inv registry.Invocation, w *instruc
 // withoutAgents leaves out the agents of a repository, which can have MCP servers.
 // Gemini CLI can offer to enable them at any time, and the Enter of a message would
 // accept.
-func withoutAgents(file string) error {
-	all, err := readObject(file)
-	if err != nil {
-		return err
-	}
-	if err := all.set(false, "experimental", "enableAgents"); err != nil {
-		return err
-	}
-	return os.WriteFile(file, encode(all), 0o600)
+func (s *settings) withoutAgents() error {
+	return s.all.set(false, "experimental", "enableAgents")
 }
