@@ -242,7 +242,10 @@ func (a *answer) addRefusal(c *choice) {
 		text = string(c.Message.Refusal)
 	}
 	a.refused = a.refused || text != ""
-	a.add(a.inText.join(text))
+	if text = a.inText.join(text); text != "" {
+		a.settle()
+		a.add(text)
+	}
 }
 
 // newText returns what a choice adds to the answer. Its message is the whole answer
@@ -258,9 +261,17 @@ func (a *answer) newText(c *choice) string {
 	}
 	switch {
 	case delta == "" && whole == "":
-		return a.inText.join(string(c.Text) + atEnd.held)
+		text := a.inText.join(string(c.Text) + atEnd.held)
+		if text != "" {
+			a.settle()
+		}
+		return text
 	case delta == "":
 		a.inText = atEnd
+		if a.repeats.cut(a.text.String(), whole) == "" {
+			return ""
+		}
+		a.settle()
 		return a.repeats.cut(a.text.String(), whole)
 	case a.cumulative:
 		if a.repeats.mode != increments && halfOf(delta) == 0 {
@@ -270,6 +281,10 @@ func (a *answer) newText(c *choice) string {
 	}
 	return a.inText.join(delta)
 }
+
+// settle adds the chunks that are held back. They begin with the text, so it must not
+// grow otherwise before.
+func (a *answer) settle() { a.add(a.repeats.flush(a.text.Len())) }
 
 func (a *answer) add(text string) {
 	a.text.WriteString(text)

@@ -283,6 +283,34 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+// A chunk can be held back when a refusal or another member adds text.
+func TestTextAfterARepeatedChunk(t *testing.T) {
+	t.Parallel()
+	for name, c := range map[string]struct {
+		event, want string
+		refused     bool
+	}{
+		"a refusal":       {`{"choices":[{"delta":{"refusal":"no"}}]}`, "ABno", true},
+		"text":            {`{"choices":[{"text":"C"}]}`, "ABC", false},
+		"another message": {`{"choices":[{"message":{"content":"CC"}}]}`, "ABCC", false},
+		"a message":       {`{"choices":[{"message":{"content":"ABC"}}]}`, "ABC", false},
+		"the same":        {`{"choices":[{"message":{"content":"A"}}]}`, "AB", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := ask(t, serve(t, stream(delta("A"), delta("A"), delta("AB"), c.event, stop)), "--provider", "perplexity")
+			if c.refused {
+				p.wantFailure(t, "", "refused")
+			} else {
+				p.wantAnswer(t, c.want)
+			}
+			if got := p.text("text"); got != c.want {
+				t.Errorf("the text is %q, want %q", got, c.want)
+			}
+		})
+	}
+}
+
 func TestRepeatedChunks(t *testing.T) {
 	t.Parallel()
 	for name, c := range map[string]struct {

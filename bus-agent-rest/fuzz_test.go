@@ -25,6 +25,7 @@ func FuzzStream(f *testing.F) {
 		": ping\n\nevent: error\ndata: {\"error\":{\"message\":\"x\",\"code\":429}}\n\n",
 		"data: {\"citations\":[\"https://a.example\",{\"url\":7},null],\"search_results\":[{}],\"choices\":[{\"message\":{\"content\":\"x\"},\"finish_reason\":\"stop\"}]}\n\n",
 		"data: " + delta("a") + "\n\ndata: " + delta("ab") + "\n\ndata: " + delta("abc") + "\n\ndata: " + stop + "\n\n",
+		"data: " + delta("A") + "\n\ndata: " + delta("A") + "\n\ndata: {\"choices\":[{\"delta\":{\"refusal\":\"I cannot do that\"}}]}\n\ndata: [DONE]\n\n",
 		"data: {\"id\":[],\"model\":{},\"usage\":[],\"choices\":[{\"delta\":{\"content\":[{\"text\":\"x\"}],\"reasoning\":\"y\"}}]}\n\n",
 		"data: {\"choices\":[{\"text\":\"\\ud800\\u0000\",\"finish_reason\":\"length\"}]}\n\n",
 		"\ufeffdata: {", "data: [DONE]\n\n", "",
