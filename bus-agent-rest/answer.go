@@ -220,7 +220,7 @@ func (a *answer) reported(data []byte) *failure {
 	f := &failure{text: "the server reported an error: " + text, class: classify(0, code, text), wait: useBackoff}
 	switch code {
 	case "429", "500", "502", "503", "504", "rate_limit_exceeded", "rate_limit_error", "server_error", "overloaded_error":
-		f.transient = !isExhausted(code, text)
+		f.transient = !isExhausted(code, text, useBackoff)
 	}
 	return f
 }

@@ -55,6 +55,10 @@ func TestRetries(t *testing.T) {
 		"a limit of the stream":     {handlers: []http.HandlerFunc{stream(`{"error":{"message":"slow down","code":"429"}}`), good}, slept: seconds(1.25)},
 		"one in its answer":         {handlers: []http.HandlerFunc{stream(delta("x"), `{"error":{"message":"busy","code":503}}`), good}, words: "busy"},
 		"exhausted quota":           {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"pay","code":"insufficient_quota"}}`), good}, kind: quota, words: "pay"},
+		"billing that ends":         {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"see /billing"}}`, "Retry-After", "7"), good}, slept: seconds(7)},
+		"no billing left":           {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"see /billing"}}`), good}, kind: quota, words: "see /billing"},
+		"a rate with billing":       {handlers: []http.HandlerFunc{refuse(429, `{"error":{"message":"see /billing","code":"rate_limit_exceeded"}}`), good}, slept: seconds(1.25)},
+		"one of the stream":         {handlers: []http.HandlerFunc{stream(`{"error":{"message":"see /billing","code":"rate_limit_error"}}`), good}, slept: seconds(1.25)},
 		"501":                       {handlers: []http.HandlerFunc{refuse(501, ""), good}, words: "501 Not Implemented"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -126,6 +130,8 @@ func TestErrorStatus(t *testing.T) {
 		"payment":              {402, ``, quota, "402 Payment Required"},
 		"invalid key with 400": {400, `{"code":"Client specified an invalid argument","error":"Incorrect API key provided: xx"}`, authentication, "Incorrect API key"},
 		"other error":          {400, `{"error":{"message":"no such model","code":400}}`, "", "400 Bad Request: no such model"},
+		"digits of a key":      {400, `{"error":{"message":"14012 tokens are too many","code":400}}`, "", "14012 tokens"},
+		"digits of a quota":    {400, `{"error":{"message":"14290 tokens are too many","code":400}}`, "", "14290 tokens"},
 		"not found":            {404, `page not found`, "", "404 Not Found: page not found"},
 		"top-level message":    {422, `{"object":"error","message":"too long","code":42}`, "", "too long"},
 		"a list":               {422, `{"detail":[{"msg":"missing"}]}`, "", `[{"msg":"missing"}]`},

@@ -53,13 +53,13 @@ func (a *answer) readRefusal(response *http.Response, now time.Time) *failure {
 		a.addUsage(&c)
 	}
 	text, code := explain(body, response.Header.Get("Content-Type"), a.out)
-	status := response.StatusCode
+	status, wait := response.StatusCode, retryAfter(response.Header, now)
 	f := &failure{
 		text:      strings.TrimSpace(fmt.Sprintf("the server returned %d %s", status, http.StatusText(status))),
 		status:    status,
 		class:     classify(status, code, text),
-		transient: isTemporary(status) && !isExhausted(code, text),
-		wait:      retryAfter(response.Header, now),
+		transient: isTemporary(status) && !isExhausted(code, text, wait),
+		wait:      wait,
 	}
 	if text != "" {
 		f.text += ": " + text
@@ -78,9 +78,16 @@ func isTemporary(status int) bool {
 	return status >= 500 && status < 600
 }
 
-// isExhausted reports whether the error is a quota that waiting does not renew.
-func isExhausted(code, text string) bool {
-	return code == "insufficient_quota" || strings.Contains(strings.ToLower(text), "billing")
+// isExhausted reports whether the error is a quota that waiting does not renew. Texts
+// about the rate of requests link to pages about billing as well.
+func isExhausted(code, text string, wait time.Duration) bool {
+	switch {
+	case code == "insufficient_quota":
+		return true
+	case code == "rate_limit_exceeded", code == "rate_limit_error", wait != useBackoff:
+		return false
+	}
+	return strings.Contains(strings.ToLower(text), "billing")
 }
 
 // classify returns the class of an error with an HTTP status, or 0, and the code and
@@ -102,10 +109,10 @@ func classify(status int, code, text string) class {
 		return quota
 	case status >= 500:
 		return ""
-	case has("insufficient_quota", "rate_limit_exceeded", "rate_limit_error", "429"),
+	case code == "429", has("insufficient_quota", "rate_limit_exceeded", "rate_limit_error"),
 		status == http.StatusForbidden && has("credit", "quota", "billing", "spending limit"):
 		return quota
-	case status == http.StatusForbidden, has("invalid_api_key", "authentication_error", "incorrect api key", "invalid api key", "401"):
+	case status == http.StatusForbidden, code == "401", has("invalid_api_key", "authentication_error", "incorrect api key", "invalid api key"):
 		return authentication
 	}
 	return ""
