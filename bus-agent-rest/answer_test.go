@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"net/http"
 	"reflect"
+	"runtime"
 	"strings"
 	"testing"
 )
@@ -218,13 +219,6 @@ func TestUsageOfFailures(t *testing.T) {
 		return `{"choices":[{"index":0,"delta":{"content":"x"},"finish_reason":"` + reason + `"}]}`
 	}
 	spent := `{"choices":[],` + usage + `}`
-	hang := func(events ...string) http.HandlerFunc {
-		return func(w http.ResponseWriter, r *http.Request) {
-			stream(events...)(w, r)
-			w.(http.Flusher).Flush()
-			<-r.Context().Done()
-		}
-	}
 	for name, c := range map[string]struct {
 		handlers []http.HandlerFunc
 		args     []string
@@ -242,8 +236,6 @@ func TestUsageOfFailures(t *testing.T) {
 		"an invalid event":          {[]http.HandlerFunc{stream(spent, "{", stop)}, nil, 1},
 		"an error status":           {[]http.HandlerFunc{refuse(400, `{"error":{"message":"no"},`+usage+`}`)}, nil, 1},
 		"a document":                {[]http.HandlerFunc{raw("application/json", `{"choices":[],`+usage+`}`)}, nil, 1},
-		"silence":                   {[]http.HandlerFunc{hang(spent)}, []string{"--idle-timeout", "50ms"}, 1},
-		"the end of the time":       {[]http.HandlerFunc{hang(spent)}, []string{"--timeout", "200ms"}, 1},
 		"three attempts":            {[]http.HandlerFunc{hangUp(spent)}, []string{"--retries", "2"}, 3},
 		"success in a third one":    {[]http.HandlerFunc{hangUp(spent), refuse(503, ""), stream(delta("hi"), stop, spent)}, []string{"--retries", "2"}, 2},
 		"usage of the first, alone": {[]http.HandlerFunc{hangUp(spent), stream(delta("hi"), stop)}, []string{"--retries", "1"}, 1},
@@ -308,6 +300,24 @@ func TestTextAfterARepeatedChunk(t *testing.T) {
 				t.Errorf("the text is %q, want %q", got, c.want)
 			}
 		})
+	}
+}
+
+// The parts of a text are copied once, and are not lists themselves. It runs alone, since
+// it measures the memory of the process.
+func TestPartsOfContent(t *testing.T) {
+	const parts = 4000
+	raw := []byte("[" + strings.TrimSuffix(strings.Repeat(`{"text":"`+strings.Repeat("x", 100)+`"},`, parts), ",") + "]")
+	var before, after runtime.MemStats
+	var c content
+	runtime.ReadMemStats(&before)
+	err := json.Unmarshal(raw, &c)
+	runtime.ReadMemStats(&after)
+	if grown := after.TotalAlloc - before.TotalAlloc; err != nil || len(c) != 100*parts || grown > 64<<20 {
+		t.Errorf("%d bytes, %v; it allocated %d MiB", len(c), err, grown>>20)
+	}
+	if err := json.Unmarshal([]byte(`[{"text":[{"text":"x"}]}]`), &c); err == nil {
+		t.Error("a list of lists is accepted")
 	}
 }
 

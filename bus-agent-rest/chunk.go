@@ -3,6 +3,7 @@ package main
 import (
 	"cmp"
 	"encoding/json"
+	"strings"
 )
 
 // A chunk is one event of a stream, or a document with the whole answer.
@@ -84,17 +85,23 @@ func (c *content) UnmarshalJSON(raw []byte) error {
 		return unquote(raw, (*string)(c))
 	}
 	var parts []struct {
-		Text content `json:"text"`
+		Text plain `json:"text"`
 	}
 	if err := json.Unmarshal(raw, &parts); err != nil {
 		return err
 	}
-	*c = ""
+	var all strings.Builder
 	for _, p := range parts {
-		*c += p.Text
+		all.WriteString(string(p.Text))
 	}
+	*c = content(all.String())
 	return nil
 }
+
+// plain is the text of a part of content.
+type plain string
+
+func (p *plain) UnmarshalJSON(raw []byte) error { return unquote(raw, (*string)(p)) }
 
 // sources returns the addresses of the sources of the answer.
 func (c *chunk) sources() []string {

@@ -348,28 +348,20 @@ func TestRedirects(t *testing.T) {
 
 func TestIdleTimeout(t *testing.T) {
 	t.Parallel()
-	for name, c := range map[string]struct {
-		begin string
-		ready bool // send the headers
-		want  string
-	}{
-		"before the headers": {"", false, ""},
-		"after the headers":  {"", true, ""},
-		"in the answer":      {"data: " + delta("hal") + "\n\n", true, "hal"},
-	} {
+	for name, ready := range map[string]bool{"before the headers": false, "after the headers": true} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := serve(t, func(w http.ResponseWriter, r *http.Request) {
-				if c.ready {
-					raw("text/event-stream", c.begin)(w, r)
+				if ready {
+					raw("text/event-stream", "")(w, r)
 					w.(http.Flusher).Flush()
 				}
 				<-r.Context().Done()
 			})
 			p := ask(t, w, "--idle-timeout", "100ms")
 			p.wantFailure(t, idleTimeout, "sent nothing for too long", "100ms")
-			if w.count() != 1 || p.text("text") != c.want {
-				t.Errorf("%d requests, the answer is %q", w.count(), p.text("text"))
+			if w.count() > 1 { // none if connecting takes too long
+				t.Errorf("%d requests", w.count())
 			}
 		})
 	}

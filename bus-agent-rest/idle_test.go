@@ -113,6 +113,32 @@ func TestIdleTimeoutExpires(t *testing.T) {
 	})
 }
 
+// What arrived before a timeout is reported.
+func TestTimeoutInTheAnswer(t *testing.T) {
+	t.Parallel()
+	begin := delayed{time.Second, "data: " + delta("hal") + "\n\ndata: {\"choices\":[],\"usage\":{\"prompt_tokens\":3}}\n\n"}
+	for name, c := range map[string]struct {
+		args  []string
+		class class
+		words string
+		took  time.Duration
+	}{
+		"silence":             {nil, idleTimeout, "sent nothing for too long", 11 * time.Second},
+		"the end of the time": {[]string{"--timeout=5s"}, "", "not complete in time", 5 * time.Second},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			synctest.Test(t, func(t *testing.T) {
+				p, took := (&slowTransport{parts: []delayed{begin}}).ask(t, c.args...)
+				p.wantFailure(t, c.class, c.words)
+				if used := p.of("usage"); len(used) != 1 || used[0].Usage.Input != 3 || p.text("text") != "hal" || took != c.took {
+					t.Errorf("it took %v: %s", took, p.raw)
+				}
+			})
+		})
+	}
+}
+
 // After the last text, the server may send usage and need not close the connection. It
 // cannot extend that time.
 func TestOpenConnectionAfterText(t *testing.T) {
