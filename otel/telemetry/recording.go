@@ -33,8 +33,6 @@ type recording struct {
 	mu sync.Mutex // messages and events of a session arrive concurrently
 
 	turn *turn // current turn of a session
-	// missed is the end of the last turn, if its message had not arrived.
-	missed time.Time
 
 	model        string // as the agent reported it
 	conversation string

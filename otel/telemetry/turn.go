@@ -1,15 +1,9 @@
 package telemetry
 
 import (
-	"time"
-
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/capture"
 )
-
-// lateMessage is how long after the end of a turn its message may arrive. Messages
-// and events are recorded by different goroutines.
-const lateMessage = time.Second
 
 // A turn of a session begins with its message or with the first event of the agent,
 // whichever is recorded first.
@@ -18,14 +12,12 @@ type turn struct {
 	hasMessage bool
 }
 
-// message begins a turn, or is part of the current turn or the one that just ended.
+// message begins a turn, or is part of the current one. A message is recorded before it
+// is sent, so not after its turn.
 func (r *recording) message(m agent.UserMessage) error {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	switch {
-	case r.turn == nil && time.Since(r.missed) < lateMessage:
-		r.missed = time.Time{}
-		return nil
 	case r.turn == nil:
 		r.beginTurn()
 	case r.turn.hasMessage:
@@ -56,7 +48,6 @@ func beginsTurn(e *agent.Event) bool {
 // turnResult ends the turn with the result e.
 func (r *recording) turnResult(e *agent.Event) {
 	if r.turn == nil {
-		r.missed = time.Now()
 		return
 	}
 	kind, description := "", ""
@@ -85,10 +76,7 @@ func (r *recording) endTurn(result *agent.Event, kind, description string) {
 	text, _ := r.answer.Text(result)
 	t.output(r, text, kind)
 	r.count(t.ctx, t.finish(kind, description), kind, usage)
-	r.turn, r.before, r.missed = nil, r.usage, time.Time{}
-	if !t.hasMessage {
-		r.missed = time.Now()
-	}
+	r.turn, r.before = nil, r.usage
 }
 
 // usageOfTurn returns the usage of the current turn, or nil if the runtime reported
