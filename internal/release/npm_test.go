@@ -217,6 +217,64 @@ func checkNPM(t *testing.T, a artifacts) {
 	}
 }
 
+// The step takes only an answer that a package does not exist for one, and a version for
+// newer than its prereleases.
+func TestPublishStep(t *testing.T) {
+	t.Parallel()
+	const missing = "npm error code E404"
+	for name, c := range map[string]struct {
+		tag            string
+		newest         string // what npm shows, unless the version is missing or failure is set
+		failure        string // of npm view
+		want, mustFail string
+	}{
+		"nothing published":         {tag: "v1.2.3", failure: missing, want: "latest"},
+		"an older version":          {tag: "v1.10.0", newest: "1.9.0", want: "latest"},
+		"a newer version":           {tag: "v1.2.3", newest: "1.3.0", want: "release-1.2"},
+		"its prerelease":            {tag: "v1.2.3", newest: "1.2.3-rc.1", want: "latest"},
+		"a later prerelease":        {tag: "v1.2.3", newest: "1.3.0-rc.1", want: "release-1.2"},
+		"a prerelease":              {tag: "v1.2.3-rc.1", newest: "1.2.2", want: "next"},
+		"a registry out of service": {tag: "v1.2.3", failure: "npm error code E503", mustFail: "E503"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir := t.TempDir()
+			fake := `#!/bin/sh
+case "$1 $2" in
+"publish "*) echo "$*" >>published ;;
+"view bus-agent") [ -z "$FAILURE" ] || { echo "$FAILURE" >&2; exit 1; }; echo "$NEWEST" ;;
+*) echo "` + missing + `" >&2; exit 1 ;;
+esac
+`
+			for file, text := range map[string]string{"npm": fake, "package/package.json": `{"name":"x","version":"1.2.3"}`} {
+				if err := os.MkdirAll(filepath.Dir(filepath.Join(dir, file)), 0o755); err != nil {
+					t.Fatal(err)
+				}
+				if err := os.WriteFile(filepath.Join(dir, file), []byte(text), 0o755); err != nil {
+					t.Fatal(err)
+				}
+			}
+			for _, archive := range []string{"busdk-x.tgz", "bus-agent-1.tgz"} {
+				command(t, dir, nil, "tar", "-czf", archive, "package")
+			}
+			step := exec.Command("bash", "-e", "-c", publishStep(t))
+			step.Dir = dir
+			step.Env = append(os.Environ(), "PATH="+dir+":"+os.Getenv("PATH"), "TAG="+c.tag, "NEWEST="+c.newest, "FAILURE="+c.failure)
+			out, err := step.CombinedOutput()
+			published, _ := os.ReadFile(filepath.Join(dir, "published"))
+			if c.mustFail != "" {
+				if err == nil || !strings.Contains(string(out), c.mustFail) || len(published) > 0 {
+					t.Errorf("%v: %s, published %s", err, out, published)
+				}
+				return
+			}
+			if err != nil || strings.Count(string(published), "--tag "+c.want+"\n") != 2 {
+				t.Errorf("%v: %s, published %s", err, out, published)
+			}
+		})
+	}
+}
+
 // publishStep returns what the workflow runs to publish the packages.
 func publishStep(t *testing.T) string {
 	t.Helper()
