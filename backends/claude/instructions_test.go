@@ -197,7 +197,7 @@ func TestTrustedWorkspace(t *testing.T) {
 	t.Parallel()
 	root := repository(t, map[string]string{
 		"AGENTS.md": "ROOT\n", "CLAUDE.md": "OWN @AGENTS.md\n", "sub/AGENTS.md": "SUB\n", "sub/CLAUDE.md": "->AGENTS.md",
-		".claude/rules/a.md": "ROOT\n", ".claude/rules/b.md": "B\n",
+		".claude/rules/a.md": "ROOT\n", ".claude/rules/b.md": "B\n", ".claude/rules/x/y/c.md": "SUB\n", ".claude/rules/x/y/c.txt": "SUB\n",
 		"settings.json": `{"model":"m", /* mine */ "claudeMdExcludes":["/x"],"enabledPlugins":{"p@m":true},}`,
 	})
 	for _, args := range [][]string{nil, {"--settings=../settings.json"}, {"--settings", string(must(os.ReadFile(filepath.Join(root, "settings.json"))))}} {
@@ -225,7 +225,7 @@ func TestTrustedWorkspace(t *testing.T) {
 		if args != nil {
 			want = append(want, "/x")
 		}
-		for _, name := range []string{"AGENTS.md", "sub/AGENTS.md", ".claude/rules/a.md", "sub/CLAUDE.md"} {
+		for _, name := range []string{"AGENTS.md", "sub/AGENTS.md", ".claude/rules/a.md", ".claude/rules/x/y/c.md", "sub/CLAUDE.md"} {
 			want = append(want, filepath.Join(root, name))
 		}
 		if diff := cmp.Diff(want, got.Excludes); diff != "" {
@@ -233,6 +233,16 @@ func TestTrustedWorkspace(t *testing.T) {
 		}
 		if got.Plugins[agentsPlugin] || len(got.Plugins) == 0 || args != nil && (got.Model != "m" || !got.Plugins["p@m"]) {
 			t.Errorf("settings %s", value)
+		}
+	}
+}
+
+func TestRulesAreBounded(t *testing.T) {
+	t.Parallel()
+	for depth, refused := range map[int]bool{maxRuleDepth - 1: false, maxRuleDepth + 1: true} {
+		root := repository(t, map[string]string{"AGENTS.md": "ROOT\n", ".claude/rules/" + strings.Repeat("d/", depth) + "a.md": "A\n"})
+		if _, err := prepared(t, root, registry.Invocation{TrustWorkspace: true}); errors.Is(err, agent.ErrUsage) != refused {
+			t.Errorf("%d folders: %v", depth, err)
 		}
 	}
 }

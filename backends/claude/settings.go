@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"io/fs"
 	"os"
 	"path"
 	"path/filepath"
@@ -107,34 +108,59 @@ func (t *tree) copies(ctx context.Context) (found []string, err error) {
 	return found, nil
 }
 
-// maxRules is how many entries of a folder of rules are read.
-const maxRules = 10_000
+const (
+	// maxRules is how many entries below a folder of rules are read.
+	maxRules = 10_000
+	// maxRuleDepth is how many folders deep they are.
+	maxRuleDepth = 32
+)
 
-// rules returns the names of the rules in a folder, in order.
+// rules returns the names of the rules in a folder and in those below it, in order.
 func (t *tree) rules(ctx context.Context, dir string) (names []string, err error) {
+	left := maxRules
+	for folders := []string{"."}; len(folders) > 0; folders = folders[1:] {
+		in := folders[0]
+		if strings.Count(in, "/") >= maxRuleDepth {
+			return nil, agent.Usagef("%s has folders more than %d deep: remove those that are not rules", dir, maxRuleDepth)
+		}
+		entries, err := t.entries(ctx, path.Join(dir, in), left)
+		if err != nil {
+			return nil, err
+		}
+		if left -= len(entries); left < 0 {
+			return nil, agent.Usagef("%s has more than %d entries: remove those that are not rules", dir, maxRules)
+		}
+		for _, e := range entries {
+			switch name := path.Join(in, e.Name()); {
+			case e.IsDir():
+				folders = append(folders, name)
+			case path.Ext(name) == ".md":
+				names = append(names, name)
+			}
+		}
+	}
+	slices.Sort(names)
+	return names, nil
+}
+
+// entries returns the entries of a folder; if there are more than limit, not all.
+func (t *tree) entries(ctx context.Context, dir string, limit int) (list []fs.DirEntry, err error) {
 	folder, err := t.root.OpenFile(dir, os.O_RDONLY|syscall.O_NONBLOCK, 0)
 	if err != nil {
 		return nil, nil // Claude Code cannot read them either
 	}
 	defer folder.Close()
-	for seen := 0; ; {
+	for len(list) <= limit {
 		entries, err := folder.ReadDir(1024)
-		for _, e := range entries {
-			if path.Ext(e.Name()) == ".md" {
-				names = append(names, e.Name())
-			}
-		}
-		seen += len(entries)
-		switch {
-		case ctx.Err() != nil:
+		list = append(list, entries...)
+		if ctx.Err() != nil {
 			return nil, context.Cause(ctx)
-		case err != nil:
-			slices.Sort(names)
-			return names, nil
-		case seen > maxRules:
-			return nil, agent.Usagef("%s has more than %d entries: remove those that are not rules", dir, maxRules)
+		}
+		if err != nil {
+			break
 		}
 	}
+	return list, nil
 }
 
 // callerSettings returns the caller's --settings, which are JSON or the name of a
