@@ -74,7 +74,18 @@ func readEnd(file io.Reader) string {
 			cut = at > 0
 		}
 	}
-	end, _ := io.ReadAll(io.LimitReader(file, stderrEnd))
+	var end []byte
+	piece := make([]byte, 16<<10)
+	for {
+		n, err := file.Read(piece)
+		end = append(end, piece[:n]...)
+		if over := len(end) - stderrEnd; over > 0 { // it cannot seek, or has grown
+			cut, end = true, end[:copy(end, end[over:])]
+		}
+		if err != nil {
+			break
+		}
+	}
 	text := strings.TrimSpace(strings.ToValidUTF8(string(end), "\uFFFD"))
 	if !cut {
 		return text

@@ -11,6 +11,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"testing/iotest"
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
@@ -100,6 +101,20 @@ func TestStderrIsOnThePage(t *testing.T) {
 	got = dataOf(t, write(t, list, o))
 	if got[0].Stderr != "" || got[1].Stderr == "" || got[len(got)-1].Stderr != "" {
 		t.Error("the newest failed runs do not come first")
+	}
+}
+
+func TestEndOfAReaderThatCannotSeek(t *testing.T) {
+	t.Parallel()
+	for text, want := range map[string]string{
+		"all\nof it\n": "all\nof it",
+		strings.Repeat("a line\n", stderrEnd) + "the end\n": "…\n" + strings.Repeat("a line\n", (stderrEnd-len("the end\n"))/len("a line\n")) + "the end",
+	} {
+		for _, r := range []io.Reader{struct{ io.Reader }{strings.NewReader(text)}, iotest.OneByteReader(strings.NewReader(text)), strings.NewReader(text)} {
+			if got := readEnd(r); got != want {
+				t.Errorf("%T: %d bytes, want %d: %.40q", r, len(got), len(want), got)
+			}
+		}
 	}
 }
 
