@@ -22,7 +22,7 @@ var menu = []group{
 		{"README.md", "Overview"}, {"docs/installing.md", "Installing"}, {"docs/recipes.md", "Recipes"}, {"docs/cli.md", "Command line"}, {"CHANGELOG.md", "Changelog"},
 	}},
 	{Name: "Use", entries: []entry{
-		{"docs/installing.md", "Installing"}, {"docs/selection.md", "Runtimes and settings"}, {"docs/options.md", "Options"}, {"docs/instructions.md", "Project instructions"},
+		{"docs/selection.md", "Runtimes and settings"}, {"docs/options.md", "Options"}, {"docs/instructions.md", "Project instructions"},
 		{"docs/attachments.md", "Attachments"}, {"docs/structured-output.md", "Structured output"}, {"docs/sessions.md", "Sessions"},
 		{"docs/runs.md", "Run records"}, {"docs/events.md", "Events"}, {"docs/security.md", "Security"},
 		{"docs/stability.md", "Stability"},
@@ -44,7 +44,7 @@ var menu = []group{
 }
 
 // order puts the pages into the menu. It fails if the menu lists a page that does not
-// exist.
+// exist, or one twice.
 func (s *site) order(groups []group) error {
 	listed := map[*page]bool{}
 	for _, g := range groups {
@@ -53,6 +53,9 @@ func (s *site) order(groups []group) error {
 			p := s.pages[e.source]
 			if p == nil {
 				return fmt.Errorf("the menu lists %s, which does not exist", e.source)
+			}
+			if listed[p] {
+				return fmt.Errorf("the menu lists %s twice", e.source)
 			}
 			p.Label, listed[p] = e.label, true
 			g.Pages = append(g.Pages, p)

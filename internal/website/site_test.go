@@ -143,6 +143,10 @@ func TestMenuListsPagesThatExist(t *testing.T) {
 	if err == nil || err.Error() != "the menu lists b.md, which does not exist" {
 		t.Error(err)
 	}
+	_, _, err = small(t, map[string]string{"a.md": "# A"}, group{Name: "G", entries: []entry{{"a.md", "A"}}}, group{Name: "H", entries: []entry{{"a.md", "A"}}})
+	if err == nil || err.Error() != "the menu lists a.md twice" {
+		t.Error(err)
+	}
 	s, out, err := small(t, map[string]string{"a.md": "# A", "b.md": "# Title of B"}, group{Name: "G", entries: []entry{{"a.md", "Label of A"}}})
 	if err != nil || len(s.menu) != 2 {
 		t.Fatal(len(s.menu), err)
