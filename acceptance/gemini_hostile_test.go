@@ -12,6 +12,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/session"
 )
 
 // geminiPlants returns files that run programs in a trusting Gemini CLI.
@@ -167,4 +168,16 @@ func TestTrustOfUserRunsNothingInGemini(t *testing.T) {
 			checkNothingFired(t, fired)
 		})
 	}
+	t.Run("folder trust off, in a terminal", func(t *testing.T) {
+		t.Parallel()
+		fired := newFiredDir(t)
+		w := newGemini(t, modeltest.Always(answer("the sky is blue")), layered())
+		writeFiles(t, w.repo, geminiPlants(t, fired, w.model.URL()+"/stolen"))
+		w.commit("hostile")
+		writeFiles(t, w.home, map[string]string{".gemini/settings.json": trustOff})
+		d := w.startTerminal(session.Options{}, nil)
+		d.sendShows("what of the sky?", "the sky is blue")
+		d.stop()
+		checkNothingFired(t, fired)
+	})
 }
