@@ -141,6 +141,10 @@ func (b *tasks) revive(ref string, t, before *entry) (again bool) {
 	if b.kept[ref] != nil {
 		return false
 	}
+	if t.Status == "" { // it was never created
+		b.defective++
+		return false
+	}
 	b.forgotten--
 	b.kept[ref] = t
 	b.place(t, before.Status, before.Recipient)

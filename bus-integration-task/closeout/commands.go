@@ -94,5 +94,5 @@ func commandOf(input json.RawMessage) string {
 	if json.Unmarshal(call.Command, &words) != nil {
 		return ""
 	}
-	return quoted(words)
+	return CommandLine(words)
 }

@@ -91,6 +91,10 @@ func TestTestsAreSeen(t *testing.T) {
 		"nice -n 10 env A=b golangci-lint run":         passes,
 		"pre-commit run --all-files":                   passes,
 
+		"docker exec c env docker run image pytest":    passes,
+		strings.Repeat("docker run ", 1000) + "pytest": passes,
+		strings.Repeat("env docker run ", 1000) + "x":  none,
+
 		"pip install pytest":                       none,
 		"python -m pip install pytest":             none,
 		"npm install --save-dev jest":              none,

@@ -2,6 +2,7 @@ package closeout
 
 import (
 	"encoding/json"
+	"slices"
 	"time"
 
 	"github.com/busdk/bus-agent/runner"
@@ -106,14 +107,7 @@ func validation(c *Closeout, w Work) []Check {
 
 // claims reports whether a step is part of a required check.
 func (f *facts) claims(s step) bool {
-	for _, check := range f.RequiredChecks {
-		for _, claim := range stepsOf(check.Command) {
-			if s.runs(claim) {
-				return true
-			}
-		}
-	}
-	return false
+	return slices.ContainsFunc(f.claimed, s.runs)
 }
 
 // JSON returns the evidence for an event, within the bounds: lists are cut, and texts,

@@ -125,6 +125,7 @@ type facts struct {
 	reported bool
 	readOnly bool // a read-only closeout, and the worktree is unchanged
 	ran      []ranStep
+	claimed  []step // of the required checks
 }
 
 // A ranStep is a step of a command that was seen, and how it ended if that is known.
@@ -147,6 +148,9 @@ func newFacts(c *Closeout, w Work) *facts {
 		for _, s := range stepsOf(command.Line) {
 			f.ran = append(f.ran, ranStep{s, command.Passed && s.proven, !command.Passed, command.Ended})
 		}
+	}
+	for _, check := range f.RequiredChecks {
+		f.claimed = append(f.claimed, stepsOf(check.Command)...)
 	}
 	return f
 }

@@ -99,9 +99,9 @@ func (n *Notes) Add(ctx context.Context, note Note) ([]string, error) {
 	case ctx.Err() != nil:
 		return nil, fmt.Errorf("bus notes add: %w", context.Cause(ctx))
 	case err != nil:
-		return nil, fmt.Errorf("bus notes add: %w%s", err, with(shortened(line(masker.Text(stderr.String())), 500)))
+		return nil, fmt.Errorf("bus notes add: %w%s", err, with(shortened(line(masker.Text(stderr.kept.String())), 500)))
 	}
-	ids := noteIDs(stdout.Bytes())
+	ids := noteIDs(stdout.kept.Bytes())
 	if len(ids) == 0 {
 		return nil, errors.New("bus notes add: it reported no ID")
 	}
@@ -172,11 +172,11 @@ func noteIDs(out []byte) []string {
 }
 
 // A beginning keeps the beginning of an output.
-type beginning struct{ bytes.Buffer }
+type beginning struct{ kept bytes.Buffer }
 
 // Write takes all of b.
 func (w *beginning) Write(b []byte) (int, error) {
 	const most = 64 << 10
-	w.Buffer.Write(b[:min(len(b), most-w.Len())])
+	w.kept.Write(b[:min(len(b), most-w.kept.Len())])
 	return len(b), nil
 }

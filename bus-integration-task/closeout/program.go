@@ -79,9 +79,10 @@ func (s step) onlyReads() bool { return slices.Contains(readers, path.Base(s.wor
 
 // isTest reports whether a step runs tests or checks: a program that does, or a program,
 // target or script with such a name.
-func (s step) isTest() bool { return runsTests(s.words) }
+func (s step) isTest() bool { return runsTests(s.words, false) }
 
-func runsTests(words []string) bool {
+// runsTests is isTest for words that a launcher has launched, or that stand alone.
+func runsTests(words []string, launched bool) bool {
 	words = unwrapped(words)
 	if len(words) == 0 {
 		return false
@@ -92,17 +93,17 @@ func runsTests(words []string) bool {
 	case slices.Contains(readers, program):
 		return false
 	case slices.Contains(launchers, program):
-		return launches(args)
+		return !launched && launches(args) // else launches tries what is behind it
 	case isDry(program, args):
 		return false
 	case slices.Contains(args, "--check"), slices.Contains(args, "--verify"): // of formatters and generators
 		return true
 	case slices.Contains(subcommands, program):
-		return subcommand(program, args)
+		return subcommand(program, args, launched)
 	case slices.Contains(targets, program):
 		return slices.ContainsFunc(operands(program, args), isTarget)
 	case interprets.MatchString(program):
-		return script(args)
+		return script(args, launched)
 	case program == "pre-commit":
 		return slices.Contains(args, "run")
 	case named(program), isRelative(words[0]) && named(words[0]):
@@ -179,7 +180,7 @@ func firstOperand(program string, args []string) string {
 }
 
 // subcommand reports whether the subcommand in args tests, or runs something that does.
-func subcommand(program string, args []string) bool {
+func subcommand(program string, args []string, launched bool) bool {
 	list := operands(program, args)
 	runs := slices.Contains(packages, program)
 	for i := 0; i < len(list); i++ {
@@ -194,12 +195,12 @@ func subcommand(program string, args []string) bool {
 		case isTarget(word), runs && named(programOf(word)):
 			return i+1 == len(list) || !slices.Contains(others, list[i+1])
 		default:
-			return runs && runsTests(args[slices.Index(args, word):])
+			return runs && runsTests(args[slices.Index(args, word):], launched)
 		}
 	}
 	// coverage run -m pytest
 	at := slices.Index(args, "-m")
-	return program == "coverage" && at >= 0 && runsTests(args[at+1:])
+	return program == "coverage" && at >= 0 && runsTests(args[at+1:], launched)
 }
 
 // launches reports whether something behind run or exec tests, as in docker run IMAGE
@@ -212,7 +213,7 @@ func launches(args []string) bool {
 		return false
 	}
 	for i := range args[at:] {
-		if rest := args[at+i:]; !strings.HasPrefix(rest[0], "-") && runsTests(rest) {
+		if rest := args[at+i:]; !strings.HasPrefix(rest[0], "-") && runsTests(rest, true) {
 			return true
 		}
 	}
@@ -220,11 +221,11 @@ func launches(args []string) bool {
 }
 
 // script reports whether the script or module that an interpreter runs tests.
-func script(args []string) bool {
+func script(args []string, launched bool) bool {
 	for i := 0; i < len(args); i++ {
 		switch word := args[i]; {
 		case word == "-m":
-			return runsTests(args[i+1:])
+			return runsTests(args[i+1:], launched)
 		case word == "--test":
 			return true
 		case word == "-c", word == "-e", word == "-p", word == "--eval", word == "--print":

@@ -19,8 +19,12 @@ type step struct {
 func (s step) text() string { return strings.Join(s.words, " ") }
 
 // stepsOf returns the simple commands of a command line in order, those of sh -c too.
-// What does not parse, and a line that leaves the shell early, has none that is proven.
+// What does not parse, and a line that leaves the shell early, has none that is proven. One
+// that is longer than MaxCommand has none: a parser needs memory for each parenthesis.
 func stepsOf(text string) []step {
+	if len(text) > MaxCommand {
+		return nil
+	}
 	file, err := syntax.NewParser(syntax.Variant(syntax.LangBash)).Parse(strings.NewReader(text), "")
 	if err != nil {
 		return nil
@@ -177,8 +181,8 @@ func parts(b *strings.Builder, list []syntax.WordPart) {
 	}
 }
 
-// quoted returns words as a command line.
-func quoted(words []string) string {
+// CommandLine returns words as a command line of a shell, or "" if one has a NUL.
+func CommandLine(words []string) string {
 	var list []string
 	for _, word := range words {
 		text, err := syntax.Quote(word, syntax.LangBash)

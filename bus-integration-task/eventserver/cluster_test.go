@@ -96,7 +96,8 @@ func mixed(t *testing.T, clients []*events.Client, steps int) {
 	const ref = "bus#mixed"
 	expected := map[string]string{} // of an appended event: the one before it
 	last := ""
-	for step := range steps {
+	// Other events can be faster than every append of a step.
+	for step := 0; step < steps || len(expected) == 0 && step < 50; step++ {
 		var mu sync.Mutex
 		var all sync.WaitGroup
 		for i := range 9 {
@@ -125,7 +126,7 @@ func mixed(t *testing.T, clients []*events.Client, steps int) {
 		}
 	}
 	if len(expected) == 0 {
-		t.Log("no append won a step") // the others are allowed to be faster
+		t.Error("no append was accepted")
 	}
 }
 
@@ -133,7 +134,7 @@ func mixed(t *testing.T, clients []*events.Client, steps int) {
 func TestOpenSaysWhatClusterLacks(t *testing.T) {
 	t.Parallel()
 	config := clusterConfigs(t)[0]
-	ctx, cancel := context.WithTimeout(t.Context(), 3*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 6*time.Second)
 	defer cancel()
 	_, err := eventserver.Open(ctx, config)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "connected to 0 of 2 other servers, and there is no leader") || strings.Contains(err.Error(), config.Cluster.Secret) {

@@ -9,6 +9,7 @@ import (
 	"io"
 	"net"
 	"net/http"
+	"net/http/httptest"
 	"slices"
 	"strings"
 	"sync"
@@ -102,18 +103,18 @@ func TestDiskBecomesFull(t *testing.T) {
 // is not an event.
 func TestSlowBodyIsTimeout(t *testing.T) {
 	t.Parallel()
-	config := fast(t)
-	config.ReadTimeout = 50 * time.Millisecond
-	h := start(t, config)
+	patient, hasty := fast(t), fast(t)
+	hasty.ReadTimeout = 50 * time.Millisecond
 	const body = `{"name":"a.b"}`
 	for _, test := range []struct {
 		name  string
+		to    *httptest.Server
 		close bool
 		want  string
-	}{{"slow", false, "HTTP/1.1 408 "}, {"cut off", true, "HTTP/1.1 400 "}} {
+	}{{"slow", start(t, hasty), false, "HTTP/1.1 408 "}, {"cut off", start(t, patient), true, "HTTP/1.1 400 "}} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()
-			c, err := net.Dial("tcp", h.Listener.Addr().String())
+			c, err := net.Dial("tcp", test.to.Listener.Addr().String())
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -128,9 +129,9 @@ func TestSlowBodyIsTimeout(t *testing.T) {
 			if !strings.HasPrefix(string(answer), test.want) {
 				t.Errorf("%q %v", answer, err)
 			}
+			if got := read(t, client(t, test.to.URL, "alice"), events.Query{Names: []string{"a.b"}, Replay: true}); len(got) != 0 {
+				t.Error("stored:", got)
+			}
 		})
-	}
-	if got := read(t, client(t, h.URL, "alice"), events.Query{Names: []string{"a.b"}, Replay: true}); len(got) != 0 {
-		t.Error("stored:", got)
 	}
 }

@@ -28,6 +28,9 @@ const (
 	undecidedLimit = time.Second
 )
 
+// errNoAnswer is the error of a message of which it is unknown whether it will be stored.
+var errNoAnswer = errors.New("the store has not answered")
+
 // store stores a message and answers.
 func (s *Server) store(w http.ResponseWriter, ctx context.Context, m *nats.Msg) {
 	position, err := s.storeOnce(ctx, m)
@@ -68,6 +71,9 @@ func (s *Server) storeOnce(ctx context.Context, m *nats.Msg) (position uint64, e
 		case err == nil:
 			return ack.Sequence, nil
 		case isUndecided(err):
+			if lost { // this one can be what is in flight
+				err = errNoAnswer
+			}
 			if undecided += wait; undecided >= undecidedLimit {
 				return 0, err
 			}

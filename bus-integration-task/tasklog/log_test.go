@@ -182,6 +182,11 @@ func TestFollowReconnects(t *testing.T) {
 			s.mu.Lock()
 			lost = len(s.lost)
 			s.mu.Unlock()
+			select {
+			case err := <-ended:
+				t.Fatalf("it has ended: %v", err)
+			default:
+			}
 		}
 		s.http.Client().CloseIdleConnections() // those that the server has closed
 		s.down.Store(false)

@@ -227,7 +227,7 @@ func TestTokenExpiresInATurn(t *testing.T) {
 				}
 				return add(t, "two\n")(ctx, a, l)
 			}))
-			w.Log, w.Lease, w.NewID, w.Once = n.log(), time.Second, nil, true
+			w.Log, w.Lease, w.NewID, w.Once = n.log(), 6*time.Second, nil, true
 			err := w.Run(t.Context())
 			if early {
 				if state, _ := n.await("bus#1.1", ended); err != nil || state.Status != task.StatusDone || turns != 1 {

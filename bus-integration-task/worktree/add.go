@@ -518,10 +518,14 @@ func (r *Repository) left(ctx context.Context, o Options) (*Worktree, error) {
 		if err != nil {
 			return nil, err
 		}
-		if w.record.Retained && w.record.Root == o.Root && w.checkFolder() == nil {
-			return w, nil
+		switch {
+		case !w.record.Retained || w.checkFolder() != nil:
+			return nil, w.discard()
+		case w.record.Root != o.Root:
+			w.Close()
+			return nil, problem(ErrBranch, "branch %s: its work is retained in %s, which is not in %s; promote or remove that worktree, or use its folder", o.Branch, w.record.Path, o.Root)
 		}
-		return nil, w.discard()
+		return w, nil
 	}
 	return nil, nil
 }
@@ -533,10 +537,17 @@ func (r *Repository) take(ctx context.Context, id string, limit time.Duration) (
 		return nil, err
 	}
 	w := &Worktree{repo: r, record: stored, continued: true}
+	if r.waiting != nil {
+		r.waiting()
+	}
 	if w.lock, err = waitLock(ctx, filepath.Join(w.admin(), lockName), limit); err != nil {
 		if !errors.Is(err, ErrLocked) && ctx.Err() == nil {
 			err = problem(ErrGone, "worktree %q: %w", id, err)
 		}
+		return nil, err
+	}
+	if w.record, err = r.readRecord(id); err != nil { // its holder may have changed it
+		w.Close()
 		return nil, err
 	}
 	return w, nil

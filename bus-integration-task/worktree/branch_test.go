@@ -5,6 +5,7 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 	"time"
 )
@@ -175,6 +176,65 @@ func TestChangedFilesAreNotCommitted(t *testing.T) {
 	commit, err := w.Commit(t.Context(), examined.Tree, "work", Identity{})
 	if err != nil || b.git(b.primary, "rev-parse", commit+"^{tree}") != examined.Tree {
 		t.Error(commit, err)
+	}
+}
+
+// Work that was retained in another folder is not given up for a new worktree.
+func TestRetainedWorkInAnotherFolderStays(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	r := b.openWith(Config{LockWait: time.Minute})
+	o := Options{Root: b.root, Ref: "bus#1.1", Branch: "work/x", CreateBranch: true}
+	first := b.add(r, o)
+	b.write(first.Path(), "two", "")
+	if err := first.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	moved := o
+	moved.Root = t.TempDir()
+	if _, err := r.Add(t.Context(), moved); !errors.Is(err, ErrBranch) || !strings.Contains(err.Error(), first.Path()) {
+		t.Errorf("in another folder: %v", err)
+	}
+	if !exists(filepath.Join(first.Path(), "two")) {
+		t.Error("the work is gone")
+	}
+	second := b.add(r, o)
+	if second.ID() != first.ID() {
+		t.Error("it is not continued")
+	}
+	if err := second.Remove(t.Context(), true); err != nil {
+		t.Error(err)
+	}
+}
+
+// An attempt that waits for the one before finds what that has retained.
+func TestWorkThatIsRetainedMeanwhile(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	r := b.openWith(Config{LockWait: time.Minute})
+	o := Options{Root: b.root, Ref: "bus#1.1", Branch: "work/x", CreateBranch: true}
+	first := b.add(r, o)
+	b.write(first.Path(), "two", "")
+	next := make(chan *Worktree)
+	read := make(chan struct{})
+	r.waiting = func() { close(read) }
+	go func() {
+		w, err := r.Add(context.Background(), o)
+		if err != nil {
+			t.Error(err)
+		}
+		next <- w
+	}()
+	<-read
+	if err := first.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	second := <-next
+	if second.ID() != first.ID() || !exists(filepath.Join(second.Path(), "two")) {
+		t.Error("the work is gone")
+	}
+	if err := second.Remove(t.Context(), true); err != nil {
+		t.Error(err)
 	}
 }
 

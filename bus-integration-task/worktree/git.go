@@ -13,6 +13,7 @@ import (
 	"syscall"
 	"time"
 
+	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-integration-task/internal/unix"
 )
 
@@ -39,7 +40,7 @@ func findGit(path string, outside ...string) (string, error) {
 		}
 		inside := false
 		for _, folder := range outside {
-			inside = inside || within(folder, name) || within(folder, filepath.Clean(dir))
+			inside = inside || instructions.Touches(folder, filepath.Join(dir, "git"))
 		}
 		if !inside {
 			return filepath.Join(dir, "git"), nil

@@ -60,6 +60,7 @@ type Repository struct {
 	gitDir   string // its git directory: HEAD and index
 	common   string // the directory with objects and references
 	settings string // configuration of private git directories
+	waiting  func() // set by tests: called before the lock of an existing worktree is taken
 }
 
 // Open returns the repository of the checkout at primary, an absolute path in the

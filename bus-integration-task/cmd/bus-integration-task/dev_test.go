@@ -5,7 +5,6 @@ import (
 	"bytes"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -142,12 +141,6 @@ func (r *running) end(with syscall.Signal) {
 	}
 	if code := r.cmd.ProcessState.ExitCode(); code != 0 && with != syscall.SIGKILL {
 		r.t.Errorf("%v: exit code %d: %s", with, code, r.stderr.String())
-	}
-	for _, address := range r.addresses {
-		if c, err := net.Dial("tcp", address); err == nil {
-			c.Close()
-			r.t.Errorf("%v: %s is still open", with, address)
-		}
 	}
 	until(r.t, "no process is left", func() bool { return len(r.processes()) == 0 })
 }

@@ -176,8 +176,14 @@ func (r *containerAttempt) runCommand(ctx context.Context, command []string) (co
 		r.report.message(response.RunID, out, false)
 	}
 	r.report.progress(fmt.Sprintf("exit code %d: %s", response.ExitCode, text))
+	masked := make([]string, len(command))
+	for i, word := range command {
+		masked[i] = r.report.mask.Text(word)
+	}
+	full := closeout.CommandLine(masked) // a prompt in it is one word, not commands
 	r.outcome.Commands = append(r.outcome.Commands, closeout.Command{
-		Line: r.report.mask.Text(strings.Join(command, " ")), Passed: response.State == containers.StateCompleted, ExitCode: &response.ExitCode,
+		Line:   line(full, closeout.MaxCommand),
+		Passed: response.State == containers.StateCompleted && len(full) <= closeout.MaxCommand, ExitCode: &response.ExitCode,
 	})
 	switch response.State {
 	case containers.StateCompleted:

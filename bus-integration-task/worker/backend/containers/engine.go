@@ -85,13 +85,15 @@ func (c *CLI) Name() string { return c.Command }
 // Run runs a container.
 func (c *CLI) Run(ctx context.Context, r RunRequest) (Exit, error) {
 	cmd := exec.Command(c.Command, c.arguments(&r)...)
-	exit, err := run(ctx, cmd, r.passed(), func() {
-		// The client does not pass SIGKILL on, so the container is removed by name.
-		kill, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace/2)
-		defer cancel()
-		_ = exec.CommandContext(kill, c.Command, "rm", "--force", containerName(r.RunID)).Run() // the client is ended next
-	})
+	exit, err := run(ctx, cmd, r.passed())
 	const cannotRun = 125 // the exit code of the client itself
+	if ctx.Err() != nil || exit.Code < 0 || exit.Code == cannotRun {
+		// A client that was killed or has failed can leave its container. It is removed
+		// now that the client cannot start it any more.
+		remove, cancel := context.WithTimeout(context.WithoutCancel(ctx), StopGrace/2)
+		defer cancel()
+		_ = exec.CommandContext(remove, c.Command, "rm", "--force", containerName(r.RunID)).Run() // there may be none
+	}
 	if err == nil && exit.Code == cannotRun && ctx.Err() == nil {
 		return Exit{}, errors.New("the container cannot be run: " + strings.TrimSpace(exit.Stderr))
 	}
@@ -191,9 +193,9 @@ func (r *RunRequest) passed() (environ []string) {
 	return environ
 }
 
-// run runs cmd until it ends or ctx does. Then it calls stop and kills cmd. The secrets of
+// run runs cmd until it ends or ctx does. Then it kills cmd. The secrets of
 // passed are masked in its output.
-func run(ctx context.Context, cmd *exec.Cmd, passed []string, stop func()) (Exit, error) {
+func run(ctx context.Context, cmd *exec.Cmd, passed []string) (Exit, error) {
 	stdout, stderr := &excerpt.Text{Limit: MaxOutput}, &excerpt.Text{Limit: MaxOutput}
 	// The values that the integration passes on are in no other environment, so only it
 	// can mask them. An excerpt could cut one.
@@ -214,7 +216,6 @@ func run(ctx context.Context, cmd *exec.Cmd, passed []string, stop func()) (Exit
 		select {
 		case <-ended:
 		case <-ctx.Done():
-			stop()
 			killGroup(cmd)
 		}
 	}()

@@ -53,7 +53,7 @@ func (p *Process) Run(ctx context.Context, r RunRequest) (Exit, error) {
 	cmd.Dir = dir
 	cmd.Env = []string{"PATH=" + path, "HOME=" + temp, "TMPDIR=" + temp, "LANG=C.UTF-8"}
 	cmd.Env = append(cmd.Env, r.passed()...)
-	return run(ctx, cmd, r.passed(), func() {})
+	return run(ctx, cmd, r.passed())
 }
 
 // checkPlaces returns what a process cannot have of a container.
