@@ -1,7 +1,6 @@
 package gitenv
 
 import (
-	"bytes"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -73,17 +72,17 @@ func mainWorktree(dir string) string {
 	if typeOf(file) != unix.S_IFREG {
 		return ""
 	}
-	text, err := readFile(file)
-	target, ok := bytes.CutPrefix(text, []byte("gitdir: "))
+	text, err := readPath(file)
+	target, ok := strings.CutPrefix(text, "gitdir: ")
 	if err != nil || !ok {
 		return ""
 	}
-	git := join(dir, strings.TrimRight(string(target), "\r\n"))
-	common, err := readFile(filepath.Join(git, "commondir"))
+	git := join(dir, target)
+	common, err := readPath(filepath.Join(git, "commondir"))
 	if err != nil {
 		return ""
 	}
-	git, err = filepath.EvalSymlinks(join(git, strings.TrimRight(string(common), "\r\n")))
+	git, err = filepath.EvalSymlinks(join(git, common))
 	if err != nil || filepath.Base(git) != ".git" || !looksBare(git) {
 		return ""
 	}

@@ -73,13 +73,13 @@ func (f *finder) alternates(objects string) {
 	if err != nil {
 		return // absent, or git cannot read it either
 	}
-	for line := range strings.Lines(string(text)) {
+	for line := range strings.Lines(untilNUL(string(text))) {
 		line = strings.TrimRight(line, "\n")
 		if line == "" || line[0] == '#' {
 			continue
 		}
 		if quoted, err := strconv.Unquote(line); err == nil && line[0] == '"' {
-			line = quoted
+			line = untilNUL(quoted)
 		}
 		if real, err := filepath.EvalSymlinks(join(objects, line)); err == nil && !f.seen["objects "+real] {
 			f.seen["objects "+real] = true

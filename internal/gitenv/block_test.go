@@ -29,6 +29,8 @@ func TestHostileFilesThatBlockGit(t *testing.T) {
 		"an object by a linked folder":       {prepare: "mkdir aa && mkfifo aa/bb && ln -s $PWD/aa .git/objects/aa", want: "aa/bb is"},
 		"an alternate":                       {prepare: "mkdir -p alt/aa && mkfifo alt/aa/bb && echo ../../alt >.git/objects/info/alternates", want: "alt/aa/bb is"},
 		"an alternate's alternate, quoted":   {prepare: `mkdir -p alt/info b/aa && mkfifo b/aa/bb && printf '#\n"../../a\\154t"\n' >.git/objects/info/alternates && echo ../b >alt/info/alternates`, want: "b/aa/bb is"},
+		"an alternate with a NUL":            {prepare: "mkdir -p alt/aa && mkfifo alt/aa/bb && printf '../../alt\\0x' >.git/objects/info/alternates", want: "alt/aa/bb is"},
+		"an alternate, quoted NUL":           {prepare: `mkdir -p alt/aa && mkfifo alt/aa/bb && printf '"../../alt\\000x"\n' >.git/objects/info/alternates`, want: "alt/aa/bb is"},
 		"a bisection":                        {prepare: "mkfifo .git/BISECT_START", want: ".git/BISECT_START is"},
 		"a worktree's":                       {prepare: "git worktree add -q ../w && rm .git/worktrees/w/gitdir && mkfifo .git/worktrees/w/gitdir", want: ".git/worktrees/w/gitdir is"},
 		"a bare repository's":                {prepare: "git clone -q --bare . bare && rm -f bare/packed-refs && mkfifo bare/packed-refs", want: "bare/packed-refs is"},
@@ -88,6 +90,18 @@ func TestIncludedAgain(t *testing.T) {
 	}
 }
 
+// A commondir that is too large to read is refused: git reads all of it.
+func TestCommondirThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	repo, home := repository(t)
+	write(t, repo+"/b/HEAD", "ref: refs/heads/main\n")
+	write(t, repo+"/b/commondir", "../.git\x00"+strings.Repeat("x", maxFile))
+	_, err := Neutralize(t.Context(), Query{Workdir: repo, Below: []string{repo}, Environ: plain(home)})
+	if err == nil || !strings.Contains(err.Error(), "b/commondir: ") {
+		t.Error(err)
+	}
+}
+
 func TestUnfinishedRebase(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int{
@@ -104,7 +118,7 @@ func TestUnfinishedRebase(t *testing.T) {
 func TestAround(t *testing.T) {
 	t.Parallel()
 	repo, home := repository(t)
-	shell(t, repo, plain(home), "git worktree add -q ../w && mkdir -p ../w/n/d && git -C ../w/n init -q && ln -s w ../link && mkdir -p ../e/.git/x ../e/d ~/p/d && git init -q ~ && git clone -q --bare . ../b && mkdir -p ../h && ln -s . ../h/self && git init -q ../h")
+	shell(t, repo, plain(home), "git worktree add -q ../w && printf 'gitdir: %s\\0x' $PWD/.git/worktrees/w >../w/.git && printf '../..\\0x' >.git/worktrees/w/commondir && mkdir -p ../w/n/d && git -C ../w/n init -q && ln -s w ../link && mkdir -p ../e/.git/x ../e/d ~/p/d && git init -q ~ && git clone -q --bare . ../b && mkdir -p ../h && ln -s . ../h/self && git init -q ../h")
 	at := func(names ...string) (paths []string) {
 		for _, name := range names {
 			paths = append(paths, filepath.Join(filepath.Dir(repo), name))

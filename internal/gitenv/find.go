@@ -1,7 +1,6 @@
 package gitenv
 
 import (
-	"bytes"
 	"context"
 	"errors"
 	"fmt"
@@ -208,15 +207,15 @@ func (f *finder) gitFile(name string) error {
 	case !info.Mode().IsRegular():
 		return nil
 	}
-	text, err := readFile(name)
+	text, err := readPath(name)
 	if err != nil {
 		return f.refusal(name, "%v", cause(err))
 	}
-	target, ok := bytes.CutPrefix(text, []byte("gitdir: "))
+	target, ok := strings.CutPrefix(text, "gitdir: ")
 	if !ok {
 		return nil // git refuses it
 	}
-	return f.gitDir(join(filepath.Dir(name), strings.TrimRight(string(target), "\r\n")), filepath.Dir(name))
+	return f.gitDir(join(filepath.Dir(name), target), filepath.Dir(name))
 }
 
 func join(dir, name string) string {
@@ -235,8 +234,17 @@ func (f *finder) gitDir(dir, worktree string) error {
 	}
 	f.seen[real+"\x00"+worktree] = true
 	common := real
-	if text, err := readFile(filepath.Join(real, "commondir")); err == nil {
-		common = join(real, strings.TrimRight(string(text), "\r\n"))
+	name := filepath.Join(real, "commondir")
+	switch text, err := readPath(name); {
+	case err == nil:
+		common = join(real, text)
+	case !isAbsent(err):
+		if info, err := os.Stat(name); err == nil && blocks(info) {
+			return fmt.Errorf("%s %w", name, ErrBlocks)
+		}
+		if err := f.refusal(name, "%v", cause(err)); err != nil {
+			return err
+		}
 	}
 	folders := []string{worktree, real}
 	var configs []*configuration
@@ -353,7 +361,7 @@ func (f *finder) config(name string, depth int) (*configuration, error) {
 	}
 	f.configs[key] = nil
 	text, err := readFile(name)
-	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR) {
+	if isAbsent(err) {
 		return nil, nil
 	}
 	if err != nil {
@@ -441,6 +449,22 @@ func (f *finder) included(file, path string) (string, error) {
 
 // readFile reads a configuration file. It follows links, as git does.
 func readFile(name string) ([]byte, error) { return statefile.ReadLinked(name, maxFile) }
+
+// readPath reads a file that has a path. The path ends at the first NUL, as for git.
+func readPath(name string) (string, error) {
+	text, err := readFile(name)
+	return untilNUL(strings.TrimRight(string(text), "\r\n")), err
+}
+
+func untilNUL(text string) string {
+	text, _, _ = strings.Cut(text, "\x00")
+	return text
+}
+
+// isAbsent reports whether a file could not be read since it does not exist.
+func isAbsent(err error) bool {
+	return errors.Is(err, fs.ErrNotExist) || errors.Is(err, syscall.ENOTDIR)
+}
 
 // cause returns err without the name of the file.
 func cause(err error) error {

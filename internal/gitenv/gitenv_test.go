@@ -41,6 +41,7 @@ func TestHostileConfigurationIsFoundInEveryPlace(t *testing.T) {
 	t.Parallel()
 	const status = "touch -d @1 f; git status"
 	const fsmonitor = `printf '[core]\n\tfsmonitor = %s\n' "$P" >>`
+	const bareInTwo = "mkdir b && cp .git/HEAD b && cp -a .git evil && " + fsmonitor + "evil/config && "
 	for name, c := range map[string]struct {
 		prepare string
 		at      string // workdir
@@ -70,6 +71,8 @@ func TestHostileConfigurationIsFoundInEveryPlace(t *testing.T) {
 		"a merge without a name":     {"printf '[merge \"\"]\n\tdriver = %s\n' \"$P\" >>.git/config; echo 'f merge=' >.git/info/attributes; " + clash, ".", "git merge b; git merge --abort"},
 		"the workdir is bare":        {"git clone -q --bare . bare && git -C bare config core.bare false && git -C bare config core.worktree .. && " + fsmonitor + "bare/config", "bare", "git status"},
 		"commondir":                  {"mkdir fake && echo ref: refs/heads/main >fake/HEAD && echo ../.git >fake/commondir && " + fsmonitor + ".git/config", ".", "cd fake; GIT_WORK_TREE=.. git status"},
+		"commondir with a NUL":       {bareInTwo + "printf '../evil\\0' >b/commondir", "b", "GIT_WORK_TREE=.. git status"},
+		"a .git file with a NUL":     {"git clone -q . evil && " + fsmonitor + "evil/.git/config && mkdir w && printf 'gitdir: ../evil/.git\\0x\\n' >w/.git", "w", "git status"},
 		"hooks":                      {"cp $P .git/hooks/post-checkout", ".", "git checkout -q -b other"},
 		"hooks of a submodule":       {"git clone -q . s && cp $P s/.git/hooks/post-checkout", ".", "cd s; git checkout -q -b other"},
 		"hooks by a link":            {"cp $P h; ln -sf $PWD/h .git/hooks/post-checkout", ".", "git checkout -q -b other"},
