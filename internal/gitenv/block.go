@@ -1,6 +1,7 @@
 package gitenv
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -9,6 +10,7 @@ import (
 	"strconv"
 	"strings"
 
+	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/internal/tree"
 )
 
@@ -67,33 +69,74 @@ func (f *finder) entry(dir string, e tree.File, git bool) error {
 	return nil
 }
 
-// alternates adds the folders of objects that a repository borrows from.
-func (f *finder) alternates(objects string) {
-	text, err := readFile(filepath.Join(objects, "info/alternates"))
-	if err != nil {
-		return // absent, or git cannot read it either
+// maxAlternates is how deep alternates of alternates are followed, as by git.
+const maxAlternates = 5
+
+// alternates adds the folders of objects that a repository borrows from, each once. It
+// reads them level by level: what is found first is least deep.
+func (f *finder) alternates(objects string) error {
+	level, seen := []string{objects}, map[string]bool{objects: true}
+	for depth := 0; depth <= maxAlternates && len(level) > 0; depth++ {
+		var next []string
+		for _, dir := range level {
+			more, err := f.alternatesOf(dir, seen)
+			if err != nil {
+				return err
+			}
+			next = append(next, more...)
+		}
+		level = next
 	}
+	return nil
+}
+
+// alternatesOf adds those that one folder of objects names, and returns the ones that are
+// not in seen.
+func (f *finder) alternatesOf(objects string, seen map[string]bool) (more []string, err error) {
+	name := filepath.Join(objects, "info/alternates")
+	text, err := readFile(name)
+	switch {
+	case errors.Is(err, statefile.ErrTooLarge):
+		return nil, f.refusal(name, "%v", cause(err))
+	case err != nil:
+		return nil, nil // absent, or git cannot read it either
+	case f.tooMuch(text):
+		return nil, f.refusal(name, "more than %d files or %d bytes of git configuration", maxFiles, maxBytes)
+	}
+	lines := map[string]bool{}
 	for line := range strings.Lines(untilNUL(string(text))) {
 		line = strings.TrimRight(line, "\n")
-		if line == "" || line[0] == '#' {
+		if line == "" || line[0] == '#' || lines[line] {
 			continue
+		}
+		lines[line] = true
+		if err := context.Cause(f.ctx); err != nil {
+			return nil, err
+		}
+		if f.values++; f.values > tree.SurveyEntries {
+			return nil, f.refusal(name, "more than %d values of git configuration", tree.SurveyEntries)
 		}
 		if quoted, err := strconv.Unquote(line); err == nil && line[0] == '"' {
 			line = untilNUL(quoted)
 		}
-		if real, err := filepath.EvalSymlinks(join(objects, line)); err == nil && !f.seen["objects "+real] {
-			f.seen["objects "+real] = true
+		if real, err := filepath.EvalSymlinks(join(objects, line)); err == nil && !seen[real] {
+			seen[real] = true
 			f.enqueue(real, true)
-			f.alternates(real)
+			more = append(more, real)
 		}
 	}
+	return more, nil
 }
 
 // value refuses a value of a configuration file that names a file for which git would
 // wait. Any value can be a name. Git reads relative ones from one of the folders.
 func (f *finder) value(file string, e entry, folders []string) error {
 	name := strings.TrimPrefix(e.value, ":(optional)")
-	if f.values++; f.values > tree.SurveyEntries {
+	if err := context.Cause(f.ctx); err != nil {
+		return err
+	}
+	// Beyond the two folders that every repository has, each counts as a value.
+	if f.values += max(1, len(folders)-1); f.values > tree.SurveyEntries {
 		return f.refusal(file, "more than %d values of git configuration", tree.SurveyEntries)
 	}
 	if e.bare || name == "" || isBool(name) || len(name) > maxName || strings.ContainsRune(name, 0) {

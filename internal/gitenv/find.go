@@ -246,7 +246,6 @@ func (f *finder) gitDir(dir, worktree string) error {
 			return err
 		}
 	}
-	folders := []string{worktree, real}
 	var configs []*configuration
 	for _, name := range []string{common + "/config", real + "/config", real + "/config.worktree", common + "/config.worktree"} {
 		c, err := f.config(name, 0)
@@ -260,12 +259,9 @@ func (f *finder) gitDir(dir, worktree string) error {
 	if configs, err = f.flat(configs); err != nil {
 		return err
 	}
-	for _, c := range configs {
-		for _, e := range c.entries {
-			if e.key == "core.worktree" {
-				folders = append(folders, f.worktree(join(real, e.value))...)
-			}
-		}
+	folders, err := f.worktrees(worktree, real, configs)
+	if err != nil {
+		return err
 	}
 	for _, c := range configs {
 		for _, e := range c.entries {
@@ -286,7 +282,9 @@ func (f *finder) gitDir(dir, worktree string) error {
 	if list := filepath.Join(real, "rebase-merge/git-rebase-todo"); execLines(list) {
 		f.execs = append(f.execs, list)
 	}
-	f.alternates(filepath.Join(common, "objects"))
+	if err := f.alternates(filepath.Join(common, "objects")); err != nil {
+		return err
+	}
 	f.enqueue(real, true) // submodules, worktrees, and what was put there
 	if common != real {
 		return f.gitDir(common, worktree)
@@ -294,14 +292,36 @@ func (f *finder) gitDir(dir, worktree string) error {
 	return nil
 }
 
-// worktree adds a folder that a configuration names as the worktree. Home is not searched.
-func (f *finder) worktree(dir string) []string {
-	real, err := filepath.EvalSymlinks(dir)
-	if err != nil || IsHomeOrRoot(real, f.home) {
-		return nil
+// worktrees returns the folders that values of the configuration are relative to, each
+// once: those of the repository, and those that its configuration names as the worktree,
+// which it enqueues. Home is not searched.
+func (f *finder) worktrees(worktree, real string, configs []*configuration) (folders []string, err error) {
+	named, seen := map[string]bool{}, map[string]bool{}
+	add := func(dir string) bool {
+		isNew := !seen[dir]
+		if seen[dir] = true; isNew {
+			folders = append(folders, dir)
+		}
+		return isNew
 	}
-	f.enqueue(real, false)
-	return []string{real}
+	add(worktree)
+	add(real)
+	for _, c := range configs {
+		for _, e := range c.entries {
+			if e.key != "core.worktree" || named[e.value] {
+				continue
+			}
+			named[e.value] = true
+			if err := context.Cause(f.ctx); err != nil {
+				return nil, err
+			}
+			dir, err := filepath.EvalSymlinks(join(real, e.value))
+			if err == nil && !IsHomeOrRoot(dir, f.home) && add(dir) {
+				f.enqueue(dir, false)
+			}
+		}
+	}
+	return folders, nil
 }
 
 // hookFiles looks for hooks in a folder. In one that is too large there can be some.
@@ -370,8 +390,7 @@ func (f *finder) config(name string, depth int) (*configuration, error) {
 		}
 		return nil, f.refusal(name, "%v", cause(err))
 	}
-	f.bytes += len(text)
-	if f.files++; f.files > maxFiles || f.bytes > maxBytes {
+	if f.tooMuch(text) {
 		return nil, f.refusal(name, "more than %d files or %d bytes of git configuration", maxFiles, maxBytes)
 	}
 	c := &configuration{name: name}
@@ -395,6 +414,13 @@ func (f *finder) config(name string, depth int) (*configuration, error) {
 		f.found = append(f.found, found{e, name, r})
 	}
 	return c, nil
+}
+
+// tooMuch counts a file and reports whether the limits are exceeded.
+func (f *finder) tooMuch(text []byte) bool {
+	f.bytes += len(text)
+	f.files++
+	return f.files > maxFiles || f.bytes > maxBytes
 }
 
 // include reads a file that c includes.

@@ -98,6 +98,12 @@ func (f *finder) override(environ []string, partial bool) (Result, error) {
 	o := overrides{user: userConfig(environ), done: make(map[string]bool)}
 	result := Result{Partial: partial, Commands: f.execs}
 	for _, v := range f.found {
+		if err := context.Cause(f.ctx); err != nil {
+			return Result{}, err
+		}
+		if o.text.Len() > maxParameters {
+			return Result{}, o.tooLong(v.file, o.text.Len())
+		}
 		switch {
 		case v.rule.env != "":
 			if _, ok := agent.LookupEnv(environ, v.rule.env); !ok && !o.done[v.rule.env] {
@@ -128,6 +134,9 @@ func (f *finder) override(environ []string, partial bool) (Result, error) {
 	}
 	if len(f.hooks) > 0 && o.set("core.hookspath", os.DevNull) == os.DevNull {
 		for _, name := range f.hooks {
+			if err := context.Cause(f.ctx); err != nil {
+				return Result{}, err
+			}
 			o.leave(filepath.Dir(name), filepath.Base(name))
 		}
 	}
@@ -136,13 +145,13 @@ func (f *finder) override(environ []string, partial bool) (Result, error) {
 			o.set(r.key, r.neutral)
 		}
 	}
-	if o.text != "" {
-		text := o.text
+	if o.text.Len() > 0 {
+		text := o.text.String()
 		if before, ok := agent.LookupEnv(environ, Parameters); ok && before != "" {
 			text = before + " " + text
 		}
 		if len(text) > maxParameters {
-			return Result{}, refusal(append(o.files, Parameters)[0], "%d bytes are needed to override the git configuration, the limit is %d", len(text), maxParameters)
+			return Result{}, o.tooLong(Parameters, len(text))
 		}
 		result.Env = append(result.Env, Parameters+"="+text)
 	}
@@ -155,10 +164,17 @@ func (f *finder) override(environ []string, partial bool) (Result, error) {
 // overrides collects variables for the environment.
 type overrides struct {
 	user  []entry
-	text  string
+	text  strings.Builder
 	done  map[string]bool
 	files []string
 	left  map[string][]string
+	has   map[[2]string]bool // a file and what it has in left
+}
+
+// tooLong is the error for overrides of n bytes. It names the first file that has something
+// to override, or else the given one.
+func (o *overrides) tooLong(file string, n int) error {
+	return refusal(append(o.files, file)[0], "at least %d bytes are needed to override the git configuration, the limit is %d", n, maxParameters)
 }
 
 // users returns the user's last value of key.
@@ -211,24 +227,25 @@ func (o *overrides) credentials() {
 }
 
 func (o *overrides) add(key, value string) {
-	if o.text != "" {
-		o.text += " "
+	if o.text.Len() > 0 {
+		o.text.WriteString(" ")
 	}
 	if strings.Contains(key, "=") { // known since git 2.31
-		o.text += quote(key) + "=" + quote(value)
+		o.text.WriteString(quote(key) + "=" + quote(value))
 		return
 	}
-	o.text += quote(key + "=" + value)
+	o.text.WriteString(quote(key + "=" + value))
 }
 
 func (o *overrides) leave(file, what string) {
 	if o.left == nil {
-		o.left = make(map[string][]string)
+		o.left, o.has = make(map[string][]string), make(map[[2]string]bool)
 	}
 	if o.left[file] == nil {
 		o.files = append(o.files, file)
 	}
-	if !slices.Contains(o.left[file], what) {
+	if pair := [2]string{file, what}; !o.has[pair] {
+		o.has[pair] = true
 		o.left[file] = append(o.left[file], what)
 	}
 }
