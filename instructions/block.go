@@ -184,13 +184,22 @@ func (b Block) line(text string) string {
 	return "# " + text + "\n"
 }
 
+// maxBegins bounds the lines that begin a block: the rest of the file is read for each.
+const maxBegins = 100
+
 // find returns the last intact block of that name, or nil. If there is only an edited
-// one, the error is [ErrEdited].
+// one, or more than maxBegins lines that begin one, the error is [ErrEdited].
 func (b Block) find(data []byte) (found *placed, err error) {
-	edited := false
+	edited, begins := false, 0
 	for pos := 0; pos < len(data); {
 		rest := pos + lineLength(data[pos:])
 		p, size, id, ok := b.parseBegin(string(data[pos:rest]))
+		if ok {
+			begins++
+		}
+		if begins > maxBegins {
+			return nil, ErrEdited
+		}
 		last := []byte(b.endLine(id))
 		if ok && size <= len(data)-rest && bytes.HasPrefix(data[rest+size:], last) {
 			p.text = string(data[rest : rest+size])

@@ -10,8 +10,9 @@ import (
 	"github.com/busdk/bus-agent/internal/unix"
 )
 
-// editLimit is the size limit of a file that is edited, in bytes.
-const editLimit = 16 << 20
+// editLimit is the size limit of a file that is edited, in bytes. It bounds the time that
+// a hostile file takes.
+const editLimit = 1 << 20
 
 // errChanged makes edit try again: another program wrote the file.
 var errChanged = errors.New("the file changes all the time")

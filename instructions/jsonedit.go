@@ -17,6 +17,9 @@ type settings struct {
 }
 
 func parseSettings(data []byte) (*settings, error) {
+	if tooDeep(data) {
+		return nil, fmt.Errorf("%w: more than %d values in each other", ErrUnparsable, maxNesting)
+	}
 	v, err := hujson.Parse(data)
 	if err != nil {
 		return nil, fmt.Errorf("%w: %w", ErrUnparsable, err)
@@ -25,6 +28,41 @@ func parseSettings(data []byte) (*settings, error) {
 		return nil, fmt.Errorf("%w: not an object", ErrUnparsable)
 	}
 	return &settings{data: data, v: v}, nil
+}
+
+// maxNesting bounds the objects and arrays in each other: the parser is recursive.
+const maxNesting = 1000
+
+// tooDeep reports whether parsing data would exceed maxNesting.
+func tooDeep(data []byte) bool {
+	depth := 0
+	for i := 0; i < len(data); i++ {
+		switch data[i] {
+		case '[', '{':
+			if depth++; depth > maxNesting {
+				return true
+			}
+		case ']', '}':
+			depth--
+		case '"':
+			for i++; i < len(data) && data[i] != '"'; i++ {
+				if data[i] == '\\' {
+					i++
+				}
+			}
+		case '/':
+			end := "\n"
+			if bytes.HasPrefix(data[i:], []byte("/*")) {
+				i, end = i+2, "*/"
+			}
+			n := bytes.Index(data[i:], []byte(end))
+			if n < 0 {
+				return false // nothing follows the comment
+			}
+			i += n + len(end) - 1
+		}
+	}
+	return false
 }
 
 func (t *settings) top() *hujson.Object { return t.v.Value.(*hujson.Object) }

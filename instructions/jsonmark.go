@@ -29,6 +29,9 @@ type ownedMark struct {
 	At    []int  `json:"at"`
 }
 
+// maxLists bounds the entries of a mark: the settings are parsed for each.
+const maxLists = 16
+
 // An entry is one string that was added to a list.
 type entry struct {
 	Keys     []string `json:"keys"`
@@ -57,10 +60,10 @@ func (t *settings) mark() (*ownedMark, error) {
 	value.Standardize()
 	var mark ownedMark
 	err := json.Unmarshal(value.Pack(), &mark)
-	for _, e := range mark.Lists {
+	for _, e := range mark.Lists[:min(len(mark.Lists), maxLists)] {
 		err = errors.Join(err, JSONList{Keys: e.Keys, Value: e.Value, Defaults: e.Defaults}.check())
 	}
-	if err != nil || mark.Version != 1 || mark.Made < 0 {
+	if err != nil || mark.Version != 1 || mark.Made < 0 || len(mark.Lists) > maxLists {
 		return nil, fmt.Errorf("%w: %s is not what this version writes", ErrUnparsable, ownedKey)
 	}
 	return &mark, nil
