@@ -59,12 +59,15 @@ func (i *inspection) answer(ctx context.Context, result *agent.Result) (*Invalid
 	type verdict struct {
 		value   json.RawMessage
 		invalid Violations
+		err     error
 	}
-	done := make(chan verdict, 1) // the check may end after this function
+	budget := newBudget()
+	defer budget.stopped.Store(true) // ends a check that takes longer
+	done := make(chan verdict, 1)    // the check can end after this function
 	text := result.Text
 	go func() {
-		value, invalid := i.schema.check(text, i.mask)
-		done <- verdict{value, invalid}
+		value, invalid, err := i.schema.check(budget, text, i.mask)
+		done <- verdict{value, invalid, err}
 	}()
 	bound := i.bound()
 	over := time.NewTimer(bound)
@@ -76,6 +79,9 @@ func (i *inspection) answer(ctx context.Context, result *agent.Result) (*Invalid
 	case v := <-done:
 		if v.invalid != nil {
 			return &InvalidError{Violations: v.invalid}, nil
+		}
+		if v.err != nil {
+			return stop(agent.ErrAgent, v.err)
 		}
 		result.Text = string(v.value)
 		return nil, nil

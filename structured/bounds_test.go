@@ -17,7 +17,7 @@ func endless(t *testing.T, begun func()) *Schema {
 	t.Helper()
 	release := make(chan struct{})
 	t.Cleanup(func() { close(release) })
-	return &Schema{source: []byte(weather), validate: func(any, func(string) string) Violations {
+	return &Schema{source: []byte(weather), validate: func(_ *budget, _ any, _ func(string) string) Violations {
 		begun()
 		<-release
 		return nil
@@ -91,12 +91,12 @@ func TestTimeEndsTheSecondCheck(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		schema := endless(t, func() {})
 		slow, checked := schema.validate, false
-		schema.validate = func(value any, mask func(string) string) Violations {
+		schema.validate = func(b *budget, value any, mask func(string) string) Violations {
 			if !checked {
 				checked = true
 				return Violations{"it is wrong"}
 			}
-			return slow(value, mask)
+			return slow(b, value, mask)
 		}
 		next := &turns{play: []func(agent.Request) (agent.Result, error){after(20*time.Second, says(wrong)), after(30*time.Second, says(good))}}
 		r := Enforcer{Next: next, Schema: schema}
@@ -109,4 +109,48 @@ func TestTimeEndsTheSecondCheck(t *testing.T) {
 			t.Errorf("result %+v", result)
 		}
 	})
+}
+
+// A schema that doubles the work with each level of the answer is not checked for ever.
+func TestHostileRecursion(t *testing.T) {
+	t.Parallel()
+	const levels = 60
+	schema, err := Compile([]byte(`{"type":"object","properties":{"child":{"$ref":"#"}},"patternProperties":{"^c":{"$ref":"#"}}}`))
+	if err != nil {
+		t.Fatal(err)
+	}
+	answer := strings.Repeat(`{"child":`, levels) + "{}" + strings.Repeat("}", levels)
+	if _, err := schema.Check(answer); !errors.Is(err, errSteps) {
+		t.Errorf("Check: %v", err)
+	}
+	r := Enforcer{Next: &turns{play: []func(agent.Request) (agent.Result, error){says(answer)}}, Schema: schema}
+	if _, err := r.Run(t.Context(), agent.Request{Prompt: "x"}, agent.Output{}); !errors.Is(err, agent.ErrAgent) || !errors.Is(err, errSteps) {
+		t.Errorf("Run: %v", err)
+	}
+}
+
+// The goroutine of a check that was given up ends.
+func TestCheckThatIsGivenUpIsStopped(t *testing.T) {
+	t.Parallel()
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	var b *budget
+	begun, release := make(chan bool, 1), make(chan bool)
+	schema := &Schema{source: []byte(weather), validate: func(got *budget, _ any, _ func(string) string) Violations {
+		b = got
+		begun <- true
+		cancel()
+		<-release
+		return nil
+	}}
+	defer close(release)
+	r := Enforcer{Next: &turns{play: []func(agent.Request) (agent.Result, error){says(good)}}, Schema: schema}
+	_, err := r.Run(ctx, agent.Request{Prompt: "x"}, agent.Output{})
+	if <-begun; !errors.Is(err, agent.ErrCanceled) || !b.isOver() {
+		t.Errorf("%v, stopped %t", err, b.isOver())
+	}
+	p := part{rules: []rule{func(*trial, any, *place) { t.Error("a rule is tried after the stop") }}}
+	if tried := p.apply(b, nil, nil, 1); (printer{strings.Clone, b}).list(tried, nil, 1) != nil {
+		t.Error("violations are printed after the stop")
+	}
 }

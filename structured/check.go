@@ -12,8 +12,9 @@ import (
 	"strings"
 )
 
-// maxWork bounds the subschemas that apply to one value, through every $ref: with
-// each $ref their number can double.
+// maxWork bounds the subschemas that apply to one value in place, through every $ref: with
+// each $ref their number can double. Those that apply again to the members and items of a
+// value are bounded by maxSteps.
 const maxWork = 1000
 
 // drafts are the values of $schema.

@@ -63,7 +63,7 @@ func (e *InvalidError) Error() string {
 // checks each answer by Output.Check, so that a recorder gets the same error. Usage,
 // Duration and Warnings cover both turns; all other fields are those of the last one.
 // A check that ctx or the time limit ends is an agent.ErrCanceled or agent.ErrTimeout
-// error with the answer in Result.Text; the goroutine of the check continues to its end.
+// error with the answer in Result.Text. One that takes too many steps is an agent.ErrAgent error.
 // Started is called for each turn; Events, Stdout, Stderr and Text continue
 // with the second one, whose Request.Labels.Previous is the ID of the first.
 func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {

@@ -21,7 +21,7 @@ func (c *checker) rules(p *part) (rules []rule, err error) {
 	}
 	if p.ref != "" {
 		target := c.parts[p.ref]
-		add(func(t *trial, v any, at *place) { t.requireSame(target.apply(v, at, t.keep)) })
+		add(func(t *trial, v any, at *place) { t.requireSame(t.apply(target, v, at, t.keep)) })
 		if !c.newest {
 			return rules, nil // the other keywords are ignored
 		}
@@ -178,7 +178,7 @@ func (c *checker) listRules(p *part, at func(string) *part, add func(rule)) erro
 				}
 				if schema != nil {
 					t.seen.item(i)
-					t.require(schema.apply(item, at.item(i), t.keep))
+					t.require(t.apply(schema, item, at.item(i), t.keep))
 				}
 			}
 		})
@@ -220,7 +220,7 @@ func contains(wanted *part, least, most int) rule {
 		}
 		n := 0
 		for i, item := range list {
-			if !wanted.apply(item, at.item(i), 0).invalid {
+			if !t.apply(wanted, item, at.item(i), 0).invalid {
 				t.seen.item(i)
 				n++
 			}
@@ -291,7 +291,7 @@ func (c *checker) objectRules(p *part, at func(string) *part, add func(rule)) er
 			}
 			for _, schema := range schemas {
 				t.seen.name(name)
-				t.require(schema.apply(object[name], at.member(name), t.keep))
+				t.require(t.apply(schema, object[name], at.member(name), t.keep))
 			}
 			if names != nil {
 				t.explain(at.member(name), "has a name that does not match propertyNames", []option{{names, ""}}, name)
@@ -323,7 +323,7 @@ func (c *checker) dependencyRules(s map[string]any, at func(string) *part, add f
 					}
 				}
 				if schema != nil {
-					t.requireSame(schema.apply(v, at, t.keep))
+					t.requireSame(t.apply(schema, v, at, t.keep))
 				}
 			})
 		}
@@ -341,7 +341,7 @@ func (c *checker) logicRules(p *part, at func(string) *part, add func(rule)) {
 		return options
 	}
 	for _, o := range list("allOf") {
-		add(func(t *trial, v any, at *place) { t.requireSame(o.schema.apply(v, at, t.keep)) })
+		add(func(t *trial, v any, at *place) { t.requireSame(t.apply(o.schema, v, at, t.keep)) })
 	}
 	if options := list("anyOf"); options != nil {
 		add(func(t *trial, v any, at *place) {
@@ -357,7 +357,7 @@ func (c *checker) logicRules(p *part, at func(string) *part, add func(rule)) {
 	}
 	if schema := at("not"); schema != nil {
 		add(func(t *trial, v any, at *place) {
-			if !schema.apply(v, at, 0).invalid {
+			if !t.apply(schema, v, at, 0).invalid {
 				t.fail(at, "must not match the schema of not")
 			}
 		})
@@ -365,15 +365,15 @@ func (c *checker) logicRules(p *part, at func(string) *part, add func(rule)) {
 	if condition := at("if"); condition != nil {
 		then, otherwise := at("then"), at("else")
 		add(func(t *trial, v any, at *place) {
-			tried := condition.apply(v, at, 0)
+			tried := t.apply(condition, v, at, 0)
 			branch := then
 			if tried.invalid {
 				branch = otherwise
 			} else {
-				t.seen.merge(tried.seen)
+				t.see(tried)
 			}
 			if branch != nil {
-				t.requireSame(branch.apply(v, at, t.keep))
+				t.requireSame(t.apply(branch, v, at, t.keep))
 			}
 		})
 	}
@@ -387,7 +387,7 @@ func unevaluatedRules(at func(string) *part, add func(rule)) {
 			for i, item := range list {
 				if !t.seen.items[i] {
 					t.seen.item(i)
-					t.require(schema.apply(item, at.item(i), t.keep))
+					t.require(t.apply(schema, item, at.item(i), t.keep))
 				}
 			}
 		})
@@ -398,7 +398,7 @@ func unevaluatedRules(at func(string) *part, add func(rule)) {
 			for _, name := range slices.Sorted(maps.Keys(object)) {
 				if !t.seen.names[name] {
 					t.seen.name(name)
-					t.require(schema.apply(object[name], at.member(name), t.keep))
+					t.require(t.apply(schema, object[name], at.member(name), t.keep))
 				}
 			}
 		})

@@ -18,8 +18,8 @@ const MaxSchema = 1 << 20
 type Schema struct {
 	source json.RawMessage
 	// validate returns the violations of a value, with the secrets that mask knows
-	// removed.
-	validate func(value any, mask func(string) string) Violations
+	// removed. They mean nothing if the budget is over.
+	validate func(b *budget, value any, mask func(string) string) Violations
 }
 
 // Compile reads a JSON Schema of the draft that its $schema names, 2020-12 or
@@ -50,12 +50,12 @@ func Compile(schema []byte) (*Schema, error) {
 }
 
 // violations returns the violations of a value.
-func (p *part) violations(v any, mask func(string) string) Violations {
-	t := p.apply(v, nil, maxViolations)
-	if !t.invalid {
+func (p *part) violations(b *budget, v any, mask func(string) string) Violations {
+	t := p.apply(b, v, nil, maxViolations)
+	if !t.invalid || b.isOver() {
 		return nil
 	}
-	return printer{mask}.list(t, nil, maxShown)
+	return printer{mask, b}.list(t, nil, maxShown)
 }
 
 // position returns the line and column of an offset.
@@ -70,28 +70,33 @@ func (s *Schema) JSON() json.RawMessage { return s.source }
 
 // Check returns the JSON value of an agent's answer, as the agent wrote it, if it
 // follows the schema. The package documentation defines the value of an answer. The
-// error is of type [Violations]. Check has no time limit; an [Enforcer] has one.
+// error is of type [Violations], or another one if the check takes too many steps. Check
+// has no time limit; an [Enforcer] has one.
 func (s *Schema) Check(text string) (json.RawMessage, error) {
-	value, violations := s.check(text, func(words string) string { return words })
+	value, violations, err := s.check(newBudget(), text, func(words string) string { return words })
 	if violations != nil {
 		return nil, violations
 	}
-	return value, nil
+	return value, err
 }
 
-// check is Check with violations that mask has removed secrets from.
-func (s *Schema) check(text string, mask func(string) string) (json.RawMessage, Violations) {
+// check is Check with violations that mask has removed secrets from. The error is errSteps.
+func (s *Schema) check(b *budget, text string, mask func(string) string) (json.RawMessage, Violations, error) {
 	a, err := extract(text)
 	if err == nil {
 		err = a.flaw
 	}
 	if err != nil {
-		return nil, Violations{words(mask(err.Error()), maxWords)}
+		return nil, Violations{words(mask(err.Error()), maxWords)}, nil
 	}
-	if violations := s.validate(a.value, mask); violations != nil {
-		return nil, violations
+	violations := s.validate(b, a.value, mask)
+	if b.isOver() {
+		return nil, nil, errSteps
 	}
-	return json.RawMessage(a.text), nil
+	if violations != nil {
+		return nil, violations, nil
+	}
+	return json.RawMessage(a.text), nil, nil
 }
 
 // words returns text as one printable line of at most size bytes.

@@ -1,11 +1,49 @@
 package structured
 
+import (
+	"fmt"
+	"sync/atomic"
+)
+
+// maxSteps bounds the work of one check: the parts that are applied, the members and items
+// of what they are applied to, and the violations that are kept.
+const maxSteps = 5_000_000
+
+var errSteps = fmt.Errorf("checking the answer takes more than %d steps; simplify the schema, or ask for a shorter answer", maxSteps)
+
+// A budget is what one check may still do.
+type budget struct {
+	stopped atomic.Bool // another goroutine has given up the check
+	left    int
+}
+
+func newBudget() *budget { return &budget{left: maxSteps} }
+
+func (b *budget) spend(steps int) { b.left -= steps }
+
+// isOver reports whether the check has to end. Its result means nothing then.
+func (b *budget) isOver() bool { return b.left < 0 || b.stopped.Load() }
+
+// steps is what applying a part to v costs.
+func steps(v any) int {
+	switch v := v.(type) {
+	case map[string]any:
+		return 1 + len(v)
+	case []any:
+		return 1 + len(v)
+	case string:
+		return 1 + len(v)/100
+	}
+	return 1
+}
+
 // A rule checks a value against a keyword of a part, or against several that belong
 // together.
 type rule func(t *trial, v any, at *place)
 
 // A trial is the application of a part to a value.
 type trial struct {
+	budget *budget
 	// keep is how many violations are kept. With 0 only invalid counts, and the trial
 	// ends at the first violation.
 	keep       int
@@ -22,12 +60,21 @@ const (
 )
 
 // apply tests v, which is at a place, against p.
-func (p *part) apply(v any, at *place, keep int) *trial {
-	t := &trial{keep: keep}
+func (t *trial) apply(p *part, v any, at *place, keep int) *trial {
+	return p.apply(t.budget, v, at, keep)
+}
+
+func (p *part) apply(b *budget, v any, at *place, keep int) *trial {
+	t := &trial{budget: b, keep: keep}
+	b.spend(steps(v))
 	if p.tracks {
 		t.seen = &seen{}
 	}
 	for _, r := range p.rules {
+		if b.isOver() {
+			t.invalid = true // for the trials above to end
+			break
+		}
 		if r(t, v, at); t.invalid && keep == 0 {
 			break
 		}
@@ -44,6 +91,7 @@ func (t *trial) add(list ...violation) {
 		return
 	}
 	n := min(len(list), t.keep-len(t.violations))
+	t.budget.spend(n)
 	t.violations = append(t.violations, list[:n]...)
 	t.more += len(list) - n
 }
@@ -59,7 +107,13 @@ func (t *trial) require(other *trial) {
 // requireSame is require for a trial of the same value.
 func (t *trial) requireSame(other *trial) {
 	t.require(other)
-	t.seen.merge(other.seen) // even if it is invalid: then this only avoids further violations
+	t.see(other) // even if it is invalid: then this only avoids further violations
+}
+
+// see adds what a trial of the same value has seen.
+func (t *trial) see(other *trial) {
+	t.budget.spend(other.seen.len())
+	t.seen.merge(other.seen)
 }
 
 // seen are the members or items of a value that a part has evaluated; see
@@ -89,6 +143,13 @@ func (s *seen) item(i int) {
 	s.items[i] = true
 }
 
+func (s *seen) len() int {
+	if s == nil {
+		return 0
+	}
+	return len(s.names) + len(s.items)
+}
+
 // merge adds what a trial of the same value has seen.
 func (s *seen) merge(other *seen) {
 	if s == nil {
@@ -113,18 +174,18 @@ type option struct {
 func (t *trial) explain(at *place, format string, options []option, v any) (valid []string) {
 	var branches []branch
 	for _, o := range options {
-		tried := o.schema.apply(v, at, min(t.keep, maxOfBranch))
+		tried := t.apply(o.schema, v, at, min(t.keep, maxOfBranch))
 		if tried.invalid {
 			branches = append(branches, branch{o.schema.label(o.label), tried})
 			continue
 		}
 		valid = append(valid, o.schema.label(o.label))
-		t.seen.merge(tried.seen)
+		t.see(tried)
 	}
 	if valid == nil {
 		t.add(violation{at, format, nil, branches})
 		for _, b := range branches {
-			t.seen.merge(b.tried.seen)
+			t.see(b.tried)
 		}
 	}
 	return valid

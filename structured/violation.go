@@ -80,12 +80,18 @@ func (p *part) label(place string) string {
 	return cmp.Or(title, p.ref, place)
 }
 
-// A printer writes violations. Mask removes secrets.
-type printer struct{ mask func(string) string }
+// A printer writes violations, until the budget is over. Mask removes secrets.
+type printer struct {
+	mask   func(string) string
+	budget *budget
+}
 
 // list returns the violations of t in order, without repetitions. The place is left out
 // where it is top.
 func (p printer) list(t *trial, top *place, most int) []string {
+	if p.budget.isOver() {
+		return nil
+	}
 	found := slices.Clone(t.violations)
 	slices.SortStableFunc(found, func(a, b violation) int { return comparePlaces(a.at, b.at) })
 	var lines []string

@@ -144,7 +144,7 @@ func TestViolationsMaskSecrets(t *testing.T) {
 	}
 	for n := range 70 {
 		text := strings.Repeat("x", n) + secret
-		_, got := s.check(`{"`+text+`":"`+text+`"}`, mask)
+		_, got, _ := s.check(newBudget(), `{"`+text+`":"`+text+`"}`, mask)
 		if line := got.Error(); strings.Contains(line, "sk-") {
 			t.Errorf("%d bytes before it: %s", n, line)
 		}
