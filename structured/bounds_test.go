@@ -120,9 +120,6 @@ func TestHostileRecursion(t *testing.T) {
 		t.Fatal(err)
 	}
 	answer := strings.Repeat(`{"child":`, levels) + "{}" + strings.Repeat("}", levels)
-	if _, err := schema.Check(answer); !errors.Is(err, errSteps) {
-		t.Errorf("Check: %v", err)
-	}
 	r := Enforcer{Next: &turns{play: []func(agent.Request) (agent.Result, error){says(answer)}}, Schema: schema}
 	if _, err := r.Run(t.Context(), agent.Request{Prompt: "x"}, agent.Output{}); !errors.Is(err, agent.ErrAgent) || !errors.Is(err, errSteps) {
 		t.Errorf("Run: %v", err)

@@ -73,6 +73,7 @@ func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output)
 	}
 	req.Schema = r.Schema.JSON()
 	limit := cmp.Or(req.Timeout, r.Timeout)
+	req.Timeout = limit
 	i := &inspection{schema: r.Schema, mask: r.mask(&req), begun: time.Now(), limit: limit}
 	result, err := r.turn(ctx, req, out, i)
 	invalid, ok := errors.AsType[*InvalidError](err)
@@ -132,6 +133,7 @@ func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Ou
 	req.Labels.Previous = cmp.Or(result.RunID, first.Labels.Previous)
 	if result.SessionID != "" {
 		req.Resume, req.Prompt = result.SessionID, again(invalid)
+		req.Attachments = nil // the session has them
 		second, err := r.turn(ctx, req, out, i)
 		// A usage error: the runtime cannot resume this session; nothing was started.
 		if !errors.Is(err, agent.ErrUsage) {
@@ -143,6 +145,7 @@ func (r *Enforcer) repair(ctx context.Context, first agent.Request, out agent.Ou
 		return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
 	}
 	req.Resume, req.Continue, req.Prompt = first.Resume, first.Continue, prompt
+	req.Attachments = first.Attachments
 	return r.turn(ctx, req, out, i)
 }
 

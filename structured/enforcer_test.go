@@ -216,8 +216,23 @@ func TestRunTimeout(t *testing.T) {
 		if _, err := r.Run(t.Context(), agent.Request{Prompt: "x"}, agent.Output{}); err != nil {
 			t.Fatal(err)
 		}
-		if first, second := next.requests[0].Timeout, next.requests[1].Timeout; first != 0 || (second > 0) != (own > 0) || second > own {
+		if first, second := next.requests[0].Timeout, next.requests[1].Timeout; first != own || (second > 0) != (own > 0) || second > own {
 			t.Errorf("own %v: timeouts %v and %v", own, first, second)
+		}
+	}
+}
+
+// A resumed session has the attachments of the first turn; a new one gets them.
+func TestRepairSendsAttachmentsToANewSessionOnly(t *testing.T) {
+	t.Parallel()
+	req := agent.Request{Attachments: make([]agent.Attachment, 1)}
+	next, _, err := run(t, req, says(wrong), fails(agent.ErrUsage), says(good))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i, want := range []int{1, 0, 1} {
+		if got := len(next.requests[i].Attachments); got != want {
+			t.Errorf("request %d has %d attachments, want %d", i, got, want)
 		}
 	}
 }
