@@ -143,7 +143,7 @@ func parse(template string) (pieces []piece, wrong []string) {
 	pieces = append(pieces, piece{text: template[start:]})
 	rest.WriteString(template[start:])
 	wrong, misnamed := unresolved(template, rest.String())
-	if wrong = atMost(10, wrong); misnamed {
+	if misnamed {
 		wrong = append(wrong, "write "+opening+"NAME"+closing+" with letters, digits and underscores")
 	}
 	return pieces, wrong
@@ -168,30 +168,41 @@ func isNameByte(c byte, first bool) bool {
 }
 
 // unresolved describes each pair of braces that would remain after every placeholder got
-// its value. rest is template with its placeholders blanked out. misnamed reports that
-// one has something else than a name inside.
+// its value, after the first ones only their number. rest is template with its placeholders
+// blanked out. misnamed reports that one has something else than a name inside.
 func unresolved(template, rest string) (wrong []string, misnamed bool) {
+	const most = 10
+	found, line, counted := 0, 1, 0 // line is that of counted
 	for at := 0; ; {
+		length := -1
 		open := strings.Index(rest[at:], opening)
-		if open < 0 {
-			return wrong, misnamed
+		if open >= 0 {
+			length = strings.Index(rest[at+open+len(opening):], closing)
 		}
-		length := strings.Index(rest[at+open+len(opening):], closing)
 		if length < 0 {
+			if found > most {
+				wrong = append(wrong, fmt.Sprintf("and %d more", found-most))
+			}
 			return wrong, misnamed
 		}
 		end := at + open + len(opening) + length
 		// The nearest opening braces make the error name the smallest token.
 		open = at + strings.LastIndex(rest[at:end], opening)
-		problem := fmt.Sprintf("line %d: %q is not a placeholder", 1+strings.Count(template[:open], "\n"), shorten(template[open:end+len(closing)]))
+		at = end + len(closing)
 		inside := strings.TrimSpace(template[open+len(opening) : end])
-		if name, ok := nameAt(inside + closing); ok && name == inside {
+		name, ok := nameAt(inside + closing)
+		isName := ok && name == inside
+		misnamed = misnamed || !isName
+		if found++; found > most {
+			continue
+		}
+		line += strings.Count(template[counted:open], "\n")
+		counted = open
+		problem := fmt.Sprintf("line %d: %q is not a placeholder", line, shorten(template[open:at]))
+		if isName {
 			problem += "; write " + shorten(opening+name+closing)
-		} else {
-			misnamed = true
 		}
 		wrong = append(wrong, problem)
-		at = end + len(closing)
 	}
 }
 

@@ -117,6 +117,19 @@ func TestRenderErrorIsBounded(t *testing.T) {
 	}
 }
 
+// Of the wrong tokens, only the first ones are described. It cannot be parallel, as it counts
+// allocations.
+func TestWrongTokensAreCountedOnly(t *testing.T) {
+	template := strings.Repeat("\n\n{{ A }}", 5000)
+	var err error
+	if n := testing.AllocsPerRun(1, func() { _, err = render.Render(template, nil) }); n > 500 {
+		t.Errorf("%v allocations", n)
+	}
+	if err == nil || !strings.Contains(err.Error(), "line 3: ") || !strings.Contains(err.Error(), "line 21: ") || !strings.Contains(err.Error(), "and 4990 more") {
+		t.Error(err)
+	}
+}
+
 func TestNames(t *testing.T) {
 	t.Parallel()
 	got, err := render.Names("{{B}} {{A}} {{ {{B}}{{b}}")
