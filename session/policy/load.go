@@ -6,6 +6,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
+	"github.com/busdk/bus-agent/internal/gitenv"
 	"github.com/busdk/bus-agent/internal/statefile"
 )
 
@@ -29,37 +30,24 @@ func Load(file string, dirs ...string) (*Policy, error) {
 }
 
 // CheckPlace refuses a policy that [Load] has read from a file which an agent or a repository
-// can provide: one that is in one of dirs or in the Git repository around one, or whose name
-// leads through it. Dirs are the workdir and the other folders in which the agent works,
-// relative ones to the current directory. The error is of kind agent.ErrUsage.
+// can provide: one that is in one of dirs or in a Git repository around one, or whose name
+// leads through it. The user's home does not count as a repository. Dirs are the workdir and
+// the other folders in which the agent works, relative ones to the current directory. The
+// error is of kind agent.ErrUsage.
 func (p *Policy) CheckPlace(dirs ...string) error {
+	if p.file == "" {
+		return nil
+	}
+	home, _ := os.UserHomeDir() // without one, every repository counts
 	for _, dir := range dirs {
 		if abs, err := filepath.Abs(dir); err == nil {
 			dir = abs
 		}
-		if dir = repository(dir); p.file != "" && instructions.Touches(dir, p.file) {
-			return agent.Usagef("policy %s: it is in %s, where the agent works; a repository cannot have the policy, so keep it elsewhere", p.file, dir)
+		for _, dir := range append(gitenv.Around(dir, home), dir) {
+			if instructions.Touches(dir, p.file) {
+				return agent.Usagef("policy %s: it is in %s, where the agent works; a repository cannot have the policy, so keep it elsewhere", p.file, dir)
+			}
 		}
 	}
 	return nil
-}
-
-// repository returns the root of the Git repository around dir, or else dir. The .git of a
-// submodule is a file; its root is that of the repository around it.
-func repository(dir string) string {
-	physical, err := filepath.EvalSymlinks(dir)
-	if err != nil {
-		return dir
-	}
-	root := physical
-	for at := physical; ; at = filepath.Dir(at) {
-		if info, err := os.Lstat(filepath.Join(at, ".git")); err == nil {
-			if root = at; info.IsDir() {
-				return root
-			}
-		}
-		if at == filepath.Dir(at) {
-			return root
-		}
-	}
 }

@@ -15,7 +15,7 @@ import (
 func TestLoadRefusesRepositories(t *testing.T) {
 	t.Parallel()
 	root := t.TempDir()
-	for _, dir := range []string{"home", "repo/.git", "repo/sub", "repo/module", "plain/deep", "added"} {
+	for _, dir := range []string{"home", "repo/.git", "repo/sub/.git", "repo/module", "plain/deep", "added"} {
 		if err := os.MkdirAll(filepath.Join(root, dir), 0o755); err != nil {
 			t.Fatal(err)
 		}
@@ -26,8 +26,10 @@ func TestLoadRefusesRepositories(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := os.WriteFile(filepath.Join(root, "repo/module/.git"), []byte("gitdir: ../.git/modules/module"), 0o644); err != nil {
-		t.Fatal(err)
+	for name, text := range map[string]string{"repo/.git/HEAD": "ref: refs/heads/main\n", "repo/module/.git": "gitdir: ../.git/modules/module"} {
+		if err := os.WriteFile(filepath.Join(root, name), []byte(text), 0o644); err != nil {
+			t.Fatal(err)
+		}
 	}
 	for link, target := range map[string]string{
 		"home/into": "../repo/p", "repo/out": "../home", "home/sub": "../repo/sub", "home/twice": "../repo/out/p", "home/good": "p",
