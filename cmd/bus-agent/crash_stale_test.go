@@ -28,8 +28,8 @@ func TestStaleProcessesOfAKilledOwner(t *testing.T) {
 		"doctor": func(s *supervised, _ *life) {
 			owner := strconv.Itoa(s.entry.OwnerPID)
 			// The tool executes other programs once it is up.
-			tells := regexp.MustCompile(`^process \d+: \w+, of bus-agent ` + owner + ` \(session one\), `)
-			if out := s.does("doctor", "--owner", owner); !tells.MatchString(out) {
+			listed := regexp.MustCompile(`^process \d+: \w+, of bus-agent ` + owner + ` \(session one\), `)
+			if out := s.does("doctor", "--owner", owner); !listed.MatchString(out) {
 				s.t.Errorf("doctor says %q", out)
 			}
 			s.does("doctor", "--sweep", "--owner", owner)
