@@ -6,8 +6,10 @@ import (
 	"io/fs"
 	"os"
 	"path"
+	"slices"
 
 	"github.com/busdk/bus-agent/internal/tree"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // staleKeepName is the file of a home with its staleKeep.
@@ -56,7 +58,8 @@ func (s staleKeep) check() error {
 
 // keepOfStale keeps the files listed in the staleKeep of a home. The agent could write
 // there: paths stay within base, invalid lists are ignored, and files that are too
-// deep or too large for a session are left out. The workdir is locked.
+// deep or too large for a session, or whose place is taken, are left out. An error is
+// one after which a later call can succeed. The workdir is locked.
 func keepOfStale(b *tree.Budget, base *os.Root, name string) error {
 	text, err := readFile(base, path.Join(name, staleKeepName), 1<<16)
 	var s staleKeep
@@ -81,17 +84,25 @@ func keepOfStale(b *tree.Budget, base *os.Root, name string) error {
 		if spent := b.Spent(); spent != nil {
 			return spent
 		}
-		if !errors.Is(err, tree.ErrOver) {
+		if passes(err) {
 			errs = errors.Join(errs, err)
 		}
 	}
 	if !found || hides(base) {
 		return errs
 	}
-	if err := ignoreDir(base, keptDir); !errors.Is(err, fs.ErrNotExist) {
+	if err := ignoreDir(base, keptDir); passes(err) {
 		errs = errors.Join(errs, err)
 	}
 	return errs
+}
+
+// passes reports whether an error is of the disk, the process or the user's rights. Others
+// are of what an agent has made.
+func passes(err error) bool {
+	return slices.ContainsFunc([]error{
+		unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EACCES, unix.EPERM,
+	}, func(of error) bool { return errors.Is(err, of) })
 }
 
 // hides reports whether the parent of homes is hidden from git as a whole.

@@ -2,6 +2,7 @@ package instructions_test
 
 import (
 	"bytes"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -202,6 +203,42 @@ func TestSessionsOfAStaleHomeAreKept(t *testing.T) {
 				if exists(filepath.Join(kept, name)) {
 					t.Errorf("%s was kept", name)
 				}
+			}
+		})
+	}
+}
+
+// An agent can take the place of kept files, but the stale home is removed, and its other
+// files are kept.
+func TestTakenPlacesOfKeptFiles(t *testing.T) {
+	t.Parallel()
+	for name, take := range map[string]func(dir string) error{
+		"by a folder": func(dir string) error { return os.MkdirAll(dir+"/sessions/said/a.jsonl/x", 0o700) },
+		"by the file of a folder": func(dir string) error {
+			return errors.Join(os.MkdirAll(dir+"/sessions/said", 0o700), os.WriteFile(dir+"/sessions/said/days", nil, 0o600))
+		},
+		"by a link": func(dir string) error {
+			return errors.Join(os.MkdirAll(dir+"/sessions/said", 0o700), os.Symlink(os.TempDir(), dir+"/sessions/said/days"))
+		},
+		"of the .gitignore": func(dir string) error { return os.MkdirAll(dir+"/sessions/.gitignore", 0o700) },
+		"of the kept ones": func(dir string) error {
+			return errors.Join(os.RemoveAll(dir+"/sessions"), os.Symlink(os.TempDir(), dir+"/sessions"))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			dir, temp := tempDir(t), tempDir(t)
+			owner := startOwning(t, dir, temp)
+			write(t, owner.home, map[string]string{"state/a.jsonl": "one", "state/b.jsonl": "two", "state/days/01/c.jsonl": "three"})
+			must(t, os.Remove(filepath.Join(dir, parent, ".gitignore")), take(filepath.Join(dir, parent)))
+			owner.kill()
+			places := instructions.Locations{Workdir: dir, Owned: owned}
+			if found := places.RemoveStale(t.Context(), 0); len(found) != 1 || found[0].Err != nil || exists(owner.home) {
+				t.Errorf("removed %+v", found)
+			}
+			kept := filepath.Join(dir, parent, "sessions/said/b.jsonl")
+			if name != "of the kept ones" && read(t, kept) != "two" {
+				t.Errorf("%s is not kept", kept)
 			}
 		})
 	}
