@@ -9,11 +9,11 @@ import (
 	"github.com/busdk/bus-agent/agent"
 )
 
-// Bounds of the approval requests that are open in [Approvals].
-const (
-	MaxApprovals     = 100
-	MaxApprovalBytes = 32 << 20 // of what they ask for
-)
+// MaxApprovals bounds the approval requests that are open in [Approvals].
+const MaxApprovals = 100
+
+// maxBytes bounds what all open approval requests ask for.
+const maxBytes = 32 << 20
 
 // Approvals holds an agent's open approval requests and questions, for engines. It gives each
 // request a new ID: agents reuse their IDs, and an answer to one request must never
@@ -50,8 +50,8 @@ func (a *Approvals[R]) Open(agentID string, e *agent.Event, keep R) (id, denied 
 		return "", "declined: " + strconv.Itoa(MaxApprovals) + " approval requests are open already", other
 	}
 	size := sizeOf(e)
-	if a.size+size > MaxApprovalBytes {
-		return "", "declined: it and the approval requests that are open have more than " + strconv.Itoa(MaxApprovalBytes>>20) + " MiB", other
+	if a.size+size > maxBytes {
+		return "", "declined: it and the approval requests that are open have more than " + strconv.Itoa(maxBytes>>20) + " MiB", other
 	}
 	if a.open == nil {
 		a.open = map[int]openApproval[R]{}

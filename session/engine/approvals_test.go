@@ -13,7 +13,7 @@ import (
 // What is open has a limit in bytes, which the requests that are over do not count for.
 func TestApprovalsAreBounded(t *testing.T) {
 	t.Parallel()
-	large := &agent.Event{Tool: &agent.Tool{Input: []byte(strings.Repeat("x", engine.MaxApprovalBytes/2))}}
+	large := &agent.Event{Tool: &agent.Tool{Input: []byte(strings.Repeat("x", 16<<20))}}
 	small := &agent.Event{Text: "x"}
 	var a engine.Approvals[string]
 	open := func(agentID string, e *agent.Event, want string) (id string) {
