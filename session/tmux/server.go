@@ -2,6 +2,7 @@ package tmux
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"path/filepath"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
@@ -28,15 +30,16 @@ const (
 // A server is a tmux server with one session, in which the agent runs. It is the
 // engine.Process of the session.
 type server struct {
-	tmux    string // the executable
-	env     []string
-	folder  string // of the socket; only the user can open it
-	claim   *process.Claim
-	process *process.Process
-	said    tail
-	exit    process.Exit // valid once done is closed
-	over    func(survived int)
-	done    chan struct{}
+	tmux     string // the executable
+	env      []string
+	folder   string // of the socket; only the user can open it
+	claim    *process.Claim
+	process  *process.Process
+	said     tail
+	stopping atomic.Bool
+	exit     process.Exit // valid once done is closed
+	over     func(survived int)
+	done     chan struct{}
 }
 
 // startServer starts a server for a program in dir. It keeps running when ctx ends.
@@ -85,7 +88,10 @@ func withoutTmux(env []string) (kept []string) {
 func (s *server) Socket() string { return filepath.Join(s.folder, "socket") }
 
 // Stop ends the server and the agent.
-func (s *server) Stop() { s.process.Stop() }
+func (s *server) Stop() {
+	s.stopping.Store(true)
+	s.process.Stop()
+}
 
 // PID returns the PID of the server: that of the agent can pass to another program
 // before the session is over.
@@ -128,12 +134,11 @@ func (s *server) lost() error {
 		return s.ended()
 	case <-time.After(hangUpTime):
 	}
-	s.Stop()
-	<-s.done
-	if s.exit.Stopped {
-		return errors.New("the socket of tmux is gone")
+	if s.stopping.Swap(true) {
+		return s.ended()
 	}
-	return s.ended()
+	s.process.Stop()
+	return cmp.Or(s.ended(), errors.New("the socket of tmux is gone"))
 }
 
 // errNoServer is the error of a call that did not reach the server.
