@@ -75,6 +75,15 @@ func refusal(file, format string, args ...any) error {
 	return fmt.Errorf("%s: %s", file, fmt.Sprintf(format, args...))
 }
 
+// unreadable is the refusal of a file that could not be read, also of a trusted one
+// that would block git.
+func (f *finder) unreadable(file string, err error) error {
+	if info, err := os.Stat(file); err == nil && blocks(info) {
+		return fmt.Errorf("%s %w", file, ErrBlocks)
+	}
+	return f.refusal(file, "%v", cause(err))
+}
+
 // up searches dir and the folders above it, as git does to find a repository.
 func (f *finder) up(dir string) error {
 	for {
@@ -209,7 +218,7 @@ func (f *finder) gitFile(name string) error {
 	}
 	text, err := readPath(name)
 	if err != nil {
-		return f.refusal(name, "%v", cause(err))
+		return f.unreadable(name, err)
 	}
 	target, ok := strings.CutPrefix(text, "gitdir: ")
 	if !ok {
@@ -239,10 +248,7 @@ func (f *finder) gitDir(dir, worktree string) error {
 	case err == nil:
 		common = join(real, text)
 	case !isAbsent(err):
-		if info, err := os.Stat(name); err == nil && blocks(info) {
-			return fmt.Errorf("%s %w", name, ErrBlocks)
-		}
-		if err := f.refusal(name, "%v", cause(err)); err != nil {
+		if err := f.unreadable(name, err); err != nil {
 			return err
 		}
 	}
@@ -385,10 +391,7 @@ func (f *finder) config(name string, depth int) (*configuration, error) {
 		return nil, nil
 	}
 	if err != nil {
-		if info, err := os.Stat(name); err == nil && blocks(info) {
-			return nil, fmt.Errorf("%s %w", name, ErrBlocks)
-		}
-		return nil, f.refusal(name, "%v", cause(err))
+		return nil, f.unreadable(name, err)
 	}
 	if f.tooMuch(text) {
 		return nil, f.refusal(name, "more than %d files or %d bytes of git configuration", maxFiles, maxBytes)
