@@ -4,6 +4,8 @@ import (
 	"io"
 	"os"
 	"testing"
+
+	"github.com/busdk/bus-agent/internal/commands/cmdline"
 )
 
 // What the terminal holds when a request is drawn was not typed to answer it.
@@ -39,6 +41,54 @@ func TestKeysTypedBeforeARequest(t *testing.T) {
 	}
 	if k.draw() <= drawn {
 		t.Error("the number of a request is used again")
+	}
+}
+
+// The rest of an answer whose request is over is neither an answer to the next request nor
+// a message.
+func TestRestOfAnAnswer(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before, after string // the next request
+		answer        string
+		later         string
+	}{
+		"ends with the next request": {"se", "cret\ry\r", "accept", ""},
+		"ends before it":             {"secret\rnext\r", "n\r", "decline", "next\r"},
+		"is left to it":              {"secret", "\ry\r", "accept", ""},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			in, typist, err := os.Pipe()
+			if err != nil {
+				t.Fatal(err)
+			}
+			defer in.Close()
+			defer typist.Close()
+			reply := make(chan chatReply, 1)
+			c := &chat{keys: newKeys(in, nil, nil), screen: cmdline.NewScreen(io.Discard)}
+			turn := &chatTurn{open: &chatRequest{}, line: []byte("my ")}
+			turn.close()
+			io.WriteString(typist, test.before)
+			c.keys.draw() // takes what was typed
+			c.takeKeys(t.Context(), turn)
+			turn.open = &chatRequest{reply: reply}
+			turn.drawn = c.keys.draw()
+			io.WriteString(typist, test.after)
+			c.keys.draw()
+			c.takeKeys(t.Context(), turn)
+			select {
+			case got := <-reply:
+				if string(got.decision) != test.answer {
+					t.Errorf("the answer is %q, want %q", got.decision, test.answer)
+				}
+			default:
+				t.Error("no answer")
+			}
+			if got := string(c.keys.ahead); got != test.later {
+				t.Errorf("the next message is %q, want %q", got, test.later)
+			}
+		})
 	}
 }
 

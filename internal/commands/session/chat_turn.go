@@ -78,8 +78,8 @@ func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
 			return !ended
 		case asked && key == ctrlC:
 			c.reply(t, chatReply{decision: session.Cancel})
-		case asked && t.cut:
-			if t.cut = !isEnter(key); !t.cut {
+		case t.cut && key != ctrlC: // the rest of an answer, which may be a secret
+			if t.cut = !isEnter(key); asked && !t.cut {
 				c.prompt(t)
 			}
 		case asked && c.keys.inLine():
@@ -91,8 +91,6 @@ func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
 			c.takeLine(t)
 		case asked:
 			c.edit(t, key)
-		case t.cut && key != ctrlC: // the rest of an answer, which may be a secret
-			t.cut = !isEnter(key)
 		case key != ctrlC:
 			c.keys.later(key)
 		case t.interrupted:
