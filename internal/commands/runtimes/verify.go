@@ -228,7 +228,7 @@ func verifyOne(ctx context.Context, prog *cmdline.Program, o *verifyOptions, t v
 	report, err := verify.Run(ctx, t, verify.Options{
 		ToolServer: toolServer(prog),
 		Registry:   prog.Stored.Registry,
-		Environ:    runner.CleanPath(prog.Env.Environ, prog.Env.Dir, false),
+		Environ:    append([]string{}, runner.CleanPath(prog.Env.Environ, prog.Env.Dir, false)...), // never nil: that is the process's
 		Checks:     o.checks,
 		Begin:      list.begin,
 		Done:       list.done,
