@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"slices"
 	"strings"
 	"syscall"
 	"testing"
@@ -126,6 +127,18 @@ func TestBothProgramsServe(t *testing.T) {
 		rest, _ := io.ReadAll(stdout)
 		if err := c.Wait(); err != nil || len(rest) > 0 || stderr.Len() > 0 {
 			t.Errorf("%q: %v, %q, %s", args, err, rest, &stderr)
+		}
+	}
+}
+
+func TestServesWithoutHome(t *testing.T) {
+	t.Parallel()
+	p := install(t, "bus-agent", "bus-agent-mcp")
+	for _, program := range [][]string{{"bus-agent", "mcp"}, {"bus-agent-mcp"}} {
+		c := p.command(t.Context(), "/usr/bin:/bin", program...)
+		c.Env = slices.DeleteFunc(c.Env, func(entry string) bool { return strings.HasPrefix(entry, "HOME=") })
+		if out, err := c.CombinedOutput(); err != nil || len(out) > 0 {
+			t.Errorf("%q: %v: %s", program, err, out)
 		}
 	}
 }
