@@ -149,6 +149,7 @@ func TestTestsAreSeen(t *testing.T) {
 // A claimed check is confirmed by the same command only.
 func TestChecksAreConfirmed(t *testing.T) {
 	t.Parallel()
+	long := "go test ./" + strings.Repeat("x", closeout.MaxCommand)
 	for _, c := range []struct {
 		claim string
 		seen  []closeout.Command
@@ -168,13 +169,15 @@ func TestChecksAreConfirmed(t *testing.T) {
 		{"go test ./...", []closeout.Command{ran("go test ./... | tail")}, false},
 		{"", []closeout.Command{ran("go test ./...")}, false},
 		{"'", []closeout.Command{ran("go test ./...")}, false},
+		{long, []closeout.Command{ran(long)}, false},
+		{strings.Repeat("((", 1<<19), []closeout.Command{ran("go test ./...")}, false},
 	} {
 		report, work := honest()
 		report.RequiredChecks = []closeout.Check{{Command: c.claim}}
 		work.Commands = c.seen
 		got := closeout.Judge(report, *work)
 		if unseen := strings.Contains(got.Reason, "not seen to pass"); unseen == c.want {
-			t.Errorf("%q by %v: %s", c.claim, c.seen, got.Reason)
+			t.Errorf("%.100q by %.100v: %.200s", c.claim, c.seen, got.Reason)
 		}
 	}
 }
