@@ -63,9 +63,9 @@ func (e *InvalidError) Error() string {
 // checks each answer by Output.Check, so that a recorder gets the same error. Usage,
 // Duration and Warnings cover both turns; all other fields are those of the last one.
 // A check that ctx or the time limit ends is an agent.ErrCanceled or agent.ErrTimeout
-// error with the answer in Result.Text. One that takes too many steps is an agent.ErrAgent error.
-// Started is called for each turn; Events, Stdout, Stderr and Text continue
-// with the second one, whose Request.Labels.Previous is the ID of the first.
+// error with the answer in Result.Text. One that takes too many steps is an
+// agent.ErrAgent error. Started is called for each turn; Events, Stdout, Stderr and Text
+// continue with the second one, whose Request.Labels.Previous is the ID of the first.
 func (r *Enforcer) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
 	if len(req.Schema) > 0 && !bytes.Equal(req.Schema, r.Schema.JSON()) {
 		err := agent.Usagef("Request.Schema is not the schema of the Enforcer; nothing was started")
