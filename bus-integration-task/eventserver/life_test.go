@@ -45,7 +45,19 @@ func TestStreamSurvivesRestarts(t *testing.T) {
 			return nil
 		})
 	}()
-	<-caughtUp // without replay: the stream begins here
+	next := func() (id string) {
+		select {
+		case id = <-seen:
+		case err := <-ended: // at the latest with ctx
+			t.Fatalf("the stream ended: %v", err)
+		}
+		return id
+	}
+	select {
+	case <-caughtUp: // without replay: the stream begins here
+	case err := <-ended:
+		t.Fatalf("the stream did not begin: %v", err)
+	}
 	var want, got []string
 	for round := range rounds {
 		for i := range each {
@@ -62,7 +74,7 @@ func TestStreamSurvivesRestarts(t *testing.T) {
 			}
 			want = append(want, id)
 			if i == each/2 {
-				got = append(got, <-seen)
+				got = append(got, next())
 				if old := current.Swap(nil); round%2 == 0 {
 					old.Close()
 					current.Store(open(t, config))
@@ -74,12 +86,7 @@ func TestStreamSurvivesRestarts(t *testing.T) {
 		}
 	}
 	for last := want[len(want)-1]; !slices.Contains(got, last); {
-		select {
-		case id := <-seen:
-			got = append(got, id)
-		case err := <-ended:
-			t.Fatalf("the stream ended without %s: %v", last, err)
-		}
+		got = append(got, next())
 	}
 	cancel()
 	if err := <-ended; !errors.Is(err, context.Canceled) {
