@@ -16,6 +16,9 @@ func TestMain(m *testing.M) {
 	if at := os.Getenv("WORKTREE_TEST_KILL_AT"); at != "" {
 		promoteAndDie(at)
 	}
+	if dir := os.Getenv("WORKTREE_TEST_REMOVE"); dir != "" {
+		removeWithFew(dir)
+	}
 	os.Exit(m.Run())
 }
 

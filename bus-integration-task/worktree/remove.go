@@ -2,6 +2,7 @@ package worktree
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"io/fs"
 	"os"
@@ -93,8 +94,8 @@ func (r *Repository) removeAdmin(id string) error {
 	return removeAll(r.common, admin)
 }
 
-// removeAll removes a folder below root without following links. Folders that a task has
-// made read-only are made writable first.
+// removeAll removes a file or a folder below root without following links, whatever a task
+// has left there.
 func removeAll(root, name string) error {
 	rel, err := filepath.Rel(root, name)
 	if err != nil {
@@ -105,23 +106,80 @@ func removeAll(root, name string) error {
 		return err
 	}
 	defer dir.Close()
-	if err := dir.RemoveAll(rel); err == nil {
+	switch info, err := dir.Lstat(rel); {
+	case errors.Is(err, fs.ErrNotExist):
 		return nil
+	case err != nil:
+		return err
+	case !info.IsDir():
+		return dir.Remove(rel)
 	}
-	filepath.WalkDir(name, func(path string, e fs.DirEntry, err error) error {
-		if e != nil && e.IsDir() {
-			if rel, err := filepath.Rel(root, path); err == nil {
-				if info, e := dir.Lstat(rel); e == nil && info.IsDir() {
-					dir.Chmod(rel, 0o700)
-				}
-			}
+	_ = dir.Chmod(rel, 0o700)
+	top, err := dir.OpenRoot(rel)
+	if err != nil {
+		return err
+	}
+	defer top.Close()
+	for r := (remover{top: top}); ; r.lifted = false {
+		if r.empty(top, ""); r.failed != nil {
+			return r.failed
 		}
-		if err != nil && e != nil && e.IsDir() {
-			return nil // WalkDir reads it once more below
+		if !r.lifted {
+			return dir.Remove(rel)
 		}
-		return nil
-	})
-	return dir.RemoveAll(rel)
+	}
+}
+
+// maxHeld bounds the folders, one in the other, that a remover holds: a process cannot hold
+// as many as a task can make.
+const maxHeld = 64
+
+// A remover removes what is in a folder. It lifts what is deep in it to the top.
+type remover struct {
+	top    *os.Root
+	held   int
+	lifted bool
+	failed error // the first
+}
+
+func (r *remover) empty(dir *os.Root, rel string) {
+	r.held++
+	defer func() { r.held-- }()
+	f, err := dir.Open(".")
+	if err != nil {
+		r.fail(err)
+		return
+	}
+	entries, err := f.ReadDir(-1)
+	f.Close()
+	r.fail(err)
+	for _, e := range entries {
+		name := e.Name()
+		if !e.IsDir() {
+			r.fail(dir.Remove(name))
+			continue
+		}
+		_ = dir.Chmod(name, 0o700) // read-only folders
+		if r.held == maxHeld {
+			r.lifted = true
+			r.fail(r.top.Rename(filepath.Join(rel, name), ".deep-"+rand.Text()))
+			continue
+		}
+		sub, err := dir.OpenRoot(name)
+		if err != nil {
+			r.fail(err)
+			continue
+		}
+		r.empty(sub, filepath.Join(rel, name))
+		sub.Close()
+		r.fail(dir.Remove(name))
+	}
+}
+
+func (r *remover) fail(err error) {
+	if r.failed == nil && !errors.Is(err, fs.ErrNotExist) {
+		r.failed = err
+	}
 }
 
 // Stale describes a worktree whose worker has ended without removing it.

@@ -1,0 +1,64 @@
+package worktree
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"syscall"
+	"testing"
+)
+
+// removeWithFew removes a folder in a process that can open few files.
+func removeWithFew(dir string) {
+	few := syscall.Rlimit{Cur: 100, Max: 100}
+	err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few)
+	if err == nil {
+		err = removeAll(filepath.Dir(dir), dir)
+	}
+	if err != nil {
+		os.Stderr.WriteString(err.Error())
+		os.Exit(1)
+	}
+	os.Exit(0)
+}
+
+// Folders that are deeper than a process can hold, and too deep for a path, are removed.
+func TestHostileDepth(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	outside := filepath.Join(dir, "outside")
+	for _, d := range []string{"outside", "tree"} {
+		if err := os.MkdirAll(filepath.Join(dir, d, "kept"), 0o700); err != nil {
+			t.Fatal(err)
+		}
+	}
+	at, err := os.OpenRoot(filepath.Join(dir, "tree"))
+	name := strings.Repeat("d", 100)
+	for range 1000 {
+		if err == nil {
+			err = at.Symlink(outside, "link")
+		}
+		if err == nil {
+			err = at.Mkdir(name, 0o700)
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+		var below *os.Root
+		if below, err = at.OpenRoot(name); err == nil {
+			err = at.Chmod(".", 0o500)
+		}
+		at.Close()
+		at = below
+	}
+	at.Close()
+	c := exec.Command(os.Args[0])
+	c.Env = []string{"WORKTREE_TEST_REMOVE=" + filepath.Join(dir, "tree"), "GORACE=atexit_sleep_ms=0"}
+	if out, err := c.CombinedOutput(); err != nil {
+		t.Errorf("%v: %s", err, out)
+	}
+	if exists(filepath.Join(dir, "tree")) || !exists(filepath.Join(outside, "kept")) {
+		t.Error("the tree exists, or what is outside does not")
+	}
+}
