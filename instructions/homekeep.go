@@ -7,6 +7,7 @@ import (
 	"os"
 	"path"
 	"slices"
+	"syscall"
 
 	"github.com/busdk/bus-agent/internal/tree"
 	"github.com/busdk/bus-agent/internal/unix"
@@ -63,10 +64,16 @@ func (s staleKeep) check() error {
 func keepOfStale(b *tree.Budget, base *os.Root, name string) error {
 	text, err := readFile(base, path.Join(name, staleKeepName), 1<<16)
 	var s staleKeep
+	if passes(err) {
+		return err
+	}
 	if err != nil || json.Unmarshal(text, &s) != nil || s.check() != nil {
 		return nil
 	}
 	home, err := base.OpenRoot(path.Join(name, s.Tree))
+	if passes(err) {
+		return err
+	}
 	if err != nil {
 		return nil // there is nothing to keep
 	}
@@ -77,9 +84,8 @@ func keepOfStale(b *tree.Budget, base *os.Root, name string) error {
 		matches, err := tree.Glob(b, home, p)
 		for _, m := range matches {
 			found = true
-			if _, keepErr := keepTree(b, base, path.Join(name, s.Tree, m), path.Join(keptDir, s.Kept, m)); err == nil {
-				err = keepErr
-			}
+			skipped, keepErr := keepTree(b, base, path.Join(name, s.Tree, m), path.Join(keptDir, s.Kept, m))
+			err = worse(worse(err, keepErr), skipped)
 		}
 		if spent := b.Spent(); spent != nil {
 			return spent
@@ -97,12 +103,27 @@ func keepOfStale(b *tree.Budget, base *os.Root, name string) error {
 	return errs
 }
 
-// passes reports whether an error is of the disk, the process or the user's rights. Others
-// are of what an agent has made.
+// errRights is an error of the user's rights, not of those that an agent has taken away.
+var errRights = errors.New("there is no right to keep it")
+
+// passes reports whether an error is of the disk, the process or the user's rights, and not
+// of what an agent has made.
 func passes(err error) bool {
-	return slices.ContainsFunc([]error{
-		unix.ENOSPC, unix.EDQUOT, unix.EROFS, unix.EIO, unix.ENOMEM, unix.EMFILE, unix.ENFILE, unix.EACCES, unix.EPERM,
-	}, func(of error) bool { return errors.Is(err, of) })
+	if joined, ok := err.(interface{ Unwrap() []error }); ok {
+		return slices.ContainsFunc(joined.Unwrap(), passes)
+	}
+	errno, ok := errors.AsType[syscall.Errno](err)
+	return errors.Is(err, errRights) || ok && !slices.Contains([]syscall.Errno{
+		unix.EACCES, unix.EPERM, unix.EEXIST, unix.ENOTEMPTY, unix.EISDIR, unix.ENOTDIR, unix.ELOOP, unix.ENAMETOOLONG, unix.ENOENT, unix.EINVAL,
+	}, errno)
+}
+
+// worse returns the first of two errors, or the second if it passes and the first does not.
+func worse(first, second error) error {
+	if first == nil || passes(second) && !passes(first) {
+		return second
+	}
+	return first
 }
 
 // hides reports whether the parent of homes is hidden from git as a whole.

@@ -220,6 +220,9 @@ func TestTakenPlacesOfKeptFiles(t *testing.T) {
 		"by a link": func(dir string) error {
 			return errors.Join(os.MkdirAll(dir+"/sessions/said", 0o700), os.Symlink(os.TempDir(), dir+"/sessions/said/days"))
 		},
+		"by a folder without rights": func(dir string) error {
+			return errors.Join(os.MkdirAll(dir+"/sessions/said", 0o700), os.Chmod(dir+"/sessions/said", 0o500))
+		},
 		"of the .gitignore": func(dir string) error { return os.MkdirAll(dir+"/sessions/.gitignore", 0o700) },
 		"of the kept ones": func(dir string) error {
 			return errors.Join(os.RemoveAll(dir+"/sessions"), os.Symlink(os.TempDir(), dir+"/sessions"))
@@ -230,7 +233,7 @@ func TestTakenPlacesOfKeptFiles(t *testing.T) {
 			dir, temp := tempDir(t), tempDir(t)
 			owner := startOwning(t, dir, temp)
 			write(t, owner.home, map[string]string{"state/a.jsonl": "one", "state/b.jsonl": "two", "state/days/01/c.jsonl": "three"})
-			must(t, os.Remove(filepath.Join(dir, parent, ".gitignore")), take(filepath.Join(dir, parent)))
+			must(t, os.Remove(filepath.Join(dir, parent, ".gitignore")), take(filepath.Join(dir, parent)), os.Chmod(filepath.Join(owner.home, "state"), 0o500))
 			owner.kill()
 			places := instructions.Locations{Workdir: dir, Owned: owned}
 			if found := places.RemoveStale(t.Context(), 0); len(found) != 1 || found[0].Err != nil || exists(owner.home) {

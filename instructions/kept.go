@@ -117,10 +117,19 @@ func keepTree(b *tree.Budget, base *os.Root, src, dst string) (skipped, err erro
 			}
 			return nil
 		}
-		if err := base.MkdirAll(path.Dir(dst), 0o700); err != nil {
+		err := rename(base, src, dst)
+		if !errors.Is(err, fs.ErrPermission) {
 			return err
 		}
-		return base.Rename(src, dst)
+		// An agent can make folders read-only.
+		_ = base.Chmod(path.Dir(src), 0o700)
+		for dir := path.Dir(dst); dir != "."; dir = path.Dir(dir) {
+			_ = base.Chmod(dir, 0o700)
+		}
+		if err = rename(base, src, dst); errors.Is(err, fs.ErrPermission) {
+			err = fmt.Errorf("%w: %w", errRights, err)
+		}
+		return err
 	}
 	info, err := base.Lstat(src)
 	switch {
@@ -137,15 +146,21 @@ func keepTree(b *tree.Budget, base *os.Root, src, dst string) (skipped, err erro
 		if err == nil {
 			err = move(info, path.Join(src, rel), path.Join(dst, rel))
 		}
-		if failed == nil {
-			failed = err
-		}
+		failed = worse(failed, err)
 		return nil
 	})
 	if skipped == nil {
 		skipped = deep
 	}
 	return skipped, errors.Join(failed, err)
+}
+
+// rename makes the folders of dst.
+func rename(root *os.Root, src, dst string) error {
+	if err := root.MkdirAll(path.Dir(dst), 0o700); err != nil {
+		return err
+	}
+	return root.Rename(src, dst)
 }
 
 // FindKept returns the kept regular file that match accepts, given its path relative

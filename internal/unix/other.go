@@ -67,25 +67,18 @@ const (
 	EACCES       = syscall.EACCES
 	EAGAIN       = syscall.EAGAIN
 	ECONNREFUSED = syscall.ECONNREFUSED
-	EDQUOT       = syscall.EDQUOT
 	EEXIST       = syscall.EEXIST
 	EINTR        = syscall.EINTR
 	EINVAL       = syscall.EINVAL
-	EIO          = syscall.EIO
 	EISDIR       = syscall.EISDIR
 	ELOOP        = syscall.ELOOP
-	EMFILE       = syscall.EMFILE
 	ENAMETOOLONG = syscall.ENAMETOOLONG
-	ENFILE       = syscall.ENFILE
 	ENOENT       = syscall.ENOENT
-	ENOMEM       = syscall.ENOMEM
-	ENOSPC       = syscall.ENOSPC
 	ENOTDIR      = syscall.ENOTDIR
 	ENOTEMPTY    = syscall.ENOTEMPTY
 	ENOTSOCK     = syscall.ENOTSOCK
 	ENOTSUP      = syscall.ENOTSUP
 	EPERM        = syscall.EPERM
-	EROFS        = syscall.EROFS
 	ESRCH        = syscall.ESRCH
 	EWOULDBLOCK  = syscall.EWOULDBLOCK
 )

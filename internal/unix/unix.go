@@ -59,25 +59,18 @@ const (
 	EACCES       = unix.EACCES
 	EAGAIN       = unix.EAGAIN
 	ECONNREFUSED = unix.ECONNREFUSED
-	EDQUOT       = unix.EDQUOT
 	EEXIST       = unix.EEXIST
 	EINTR        = unix.EINTR
 	EINVAL       = unix.EINVAL
-	EIO          = unix.EIO
 	EISDIR       = unix.EISDIR
 	ELOOP        = unix.ELOOP
-	EMFILE       = unix.EMFILE
 	ENAMETOOLONG = unix.ENAMETOOLONG
-	ENFILE       = unix.ENFILE
 	ENOENT       = unix.ENOENT
-	ENOMEM       = unix.ENOMEM
-	ENOSPC       = unix.ENOSPC
 	ENOTDIR      = unix.ENOTDIR
 	ENOTEMPTY    = unix.ENOTEMPTY
 	ENOTSOCK     = unix.ENOTSOCK
 	ENOTSUP      = unix.ENOTSUP
 	EPERM        = unix.EPERM
-	EROFS        = unix.EROFS
 	ESRCH        = unix.ESRCH
 	EWOULDBLOCK  = unix.EWOULDBLOCK
 )
