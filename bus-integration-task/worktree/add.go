@@ -170,7 +170,7 @@ func (r *Repository) Add(ctx context.Context, o Options) (*Worktree, error) {
 		err = w.checkOut(ctx, p, o)
 	}
 	if err != nil {
-		w.discard()
+		_ = w.discard(context.WithoutCancel(ctx)) // err is the reason
 		if w.record.Created {
 			p.deleteBranch(context.WithoutCancel(ctx), w.record.Branch, w.record.Base)
 		}
@@ -519,8 +519,8 @@ func (r *Repository) left(ctx context.Context, o Options) (*Worktree, error) {
 			return nil, err
 		}
 		switch {
-		case !w.record.Retained || w.checkFolder() != nil:
-			return nil, w.discard()
+		case !w.record.Retained || w.record.Unfinished || w.checkFolder() != nil:
+			return nil, w.discard(ctx)
 		case w.record.Root != o.Root:
 			w.Close()
 			return nil, problem(ErrBranch, "branch %s: its work is retained in %s, which is not in %s; promote or remove that worktree, or use its folder", o.Branch, w.record.Path, o.Root)

@@ -4,6 +4,7 @@ import (
 	"context"
 	"crypto/rand"
 	"errors"
+	"io"
 	"io/fs"
 	"os"
 	"path/filepath"
@@ -13,7 +14,8 @@ import (
 
 // Remove removes the checkout, its links and its git directory, and closes the worktree.
 // With branch it also removes a branch that was created for the worktree, unless its tip is
-// not on the base branch: then the branch is kept, and the error matches ErrDiverged.
+// not on the base branch: then the branch is kept, and the error matches ErrDiverged. After
+// any other error, also when ctx ends, [Repository.Prune] removes the rest.
 //
 // A worker removes what was promoted, with its branch, and what changed nothing. It keeps
 // what is blocked or failed, see [Worktree.Close].
@@ -23,7 +25,7 @@ func (w *Worktree) Remove(ctx context.Context, branch bool) error {
 			return err
 		}
 	}
-	return w.discard()
+	return w.discard(ctx)
 }
 
 // removeBranch removes the branch if nothing is lost with it. A branch that was not created
@@ -60,10 +62,15 @@ func (w *Worktree) removeBranch(ctx context.Context) error {
 	return p.deleteBranch(ctx, w.record.Branch, tip)
 }
 
-// discard removes the files of a worktree.
-func (w *Worktree) discard() error {
-	err := removeAll(w.record.Root, w.Folder())
-	err = errors.Join(err, w.repo.removeAdmin(w.record.ID))
+// discard removes the files of a worktree. After an error, [Repository.Prune] removes the
+// rest, and nothing continues it.
+func (w *Worktree) discard(ctx context.Context) error {
+	w.record.Retained, w.record.Unfinished = false, true
+	_ = w.save() // a full disk is a reason to remove files
+	err := removeAll(ctx, w.record.Root, w.Folder())
+	if err == nil {
+		err = w.repo.removeAdmin(ctx, w.record.ID)
+	}
 	if w.lock != nil {
 		unix.Unlock(w.lock)
 	}
@@ -77,7 +84,7 @@ func (w *Worktree) discard() error {
 
 // removeAdmin removes the git directory of a worktree, its lock last: where this is killed,
 // the lock shows that no user made the rest.
-func (r *Repository) removeAdmin(id string) error {
+func (r *Repository) removeAdmin(ctx context.Context, id string) error {
 	admin := r.admin(id)
 	entries, err := os.ReadDir(admin)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -85,18 +92,18 @@ func (r *Repository) removeAdmin(id string) error {
 	}
 	for _, e := range entries {
 		if e.Name() != lockName {
-			err = errors.Join(err, removeAll(admin, filepath.Join(admin, e.Name())))
+			err = errors.Join(err, removeAll(ctx, admin, filepath.Join(admin, e.Name())))
 		}
 	}
 	if err != nil {
 		return err
 	}
-	return removeAll(r.common, admin)
+	return removeAll(ctx, r.common, admin)
 }
 
 // removeAll removes a file or a folder below root without following links, whatever a task
-// has left there.
-func removeAll(root, name string) error {
+// has left there, until ctx ends.
+func removeAll(ctx context.Context, root, name string) error {
 	rel, err := filepath.Rel(root, name)
 	if err != nil {
 		return err
@@ -106,26 +113,33 @@ func removeAll(root, name string) error {
 		return err
 	}
 	defer dir.Close()
-	switch info, err := dir.Lstat(rel); {
-	case errors.Is(err, fs.ErrNotExist):
-		return nil
-	case err != nil:
-		return err
-	case !info.IsDir():
-		return dir.Remove(rel)
+	info, err := dir.Lstat(rel)
+	if err != nil || !info.IsDir() {
+		if err == nil {
+			err = dir.Remove(rel)
+		}
+		return unlessGone(err)
 	}
-	_ = dir.Chmod(rel, 0o700)
-	top, err := dir.OpenRoot(rel)
+	top, err := openFolder(dir, rel)
 	if err != nil {
-		return err
+		return unlessGone(err)
 	}
 	defer top.Close()
-	for r := (remover{top: top}); ; r.lifted = false {
-		if r.empty(top, ""); r.failed != nil {
-			return r.failed
+	r := remover{ctx: ctx, top: top}
+	for retried := false; ; {
+		r.lifted, r.failed = false, nil
+		r.empty(top, "")
+		if r.failed == nil && !r.lifted {
+			r.fail(dir.Remove(rel))
+			if r.failed == nil {
+				return nil
+			}
 		}
-		if !r.lifted {
-			return dir.Remove(rel)
+		if r.failed != nil {
+			if retried || ctx.Err() != nil {
+				return r.failed
+			}
+			retried = true // a process that is just ending may have added a file
 		}
 	}
 }
@@ -136,50 +150,95 @@ const maxHeld = 64
 
 // A remover removes what is in a folder. It lifts what is deep in it to the top.
 type remover struct {
+	ctx    context.Context
 	top    *os.Root
 	held   int
 	lifted bool
 	failed error // the first
 }
 
+// empty removes what is in dir, whose path from the top is rel.
 func (r *remover) empty(dir *os.Root, rel string) {
 	r.held++
 	defer func() { r.held-- }()
-	f, err := dir.Open(".")
-	if err != nil {
-		r.fail(err)
-		return
-	}
-	entries, err := f.ReadDir(-1)
-	f.Close()
-	r.fail(err)
-	for _, e := range entries {
-		name := e.Name()
-		if !e.IsDir() {
-			r.fail(dir.Remove(name))
-			continue
-		}
-		_ = dir.Chmod(name, 0o700) // read-only folders
-		if r.held == maxHeld {
-			r.lifted = true
-			r.fail(r.top.Rename(filepath.Join(rel, name), ".deep-"+rand.Text()))
-			continue
-		}
-		sub, err := dir.OpenRoot(name)
+	for removed := true; removed; {
+		f, err := dir.Open(".")
 		if err != nil {
 			r.fail(err)
-			continue
+			return
 		}
-		r.empty(sub, filepath.Join(rel, name))
-		sub.Close()
-		r.fail(dir.Remove(name))
+		entries, err := f.ReadDir(1000)
+		f.Close()
+		if err != io.EOF {
+			r.fail(err)
+		}
+		removed = false
+		for _, e := range entries {
+			if r.ctx.Err() != nil {
+				r.fail(context.Cause(r.ctx))
+				return
+			}
+			err := r.remove(dir, rel, e)
+			r.fail(err)
+			removed = removed || err == nil
+		}
 	}
 }
 
-func (r *remover) fail(err error) {
-	if r.failed == nil && !errors.Is(err, fs.ErrNotExist) {
-		r.failed = err
+func (r *remover) remove(dir *os.Root, rel string, e fs.DirEntry) error {
+	name := e.Name()
+	err := unlessGone(dir.Remove(name))
+	if err == nil || !e.IsDir() {
+		return err
 	}
+	sub, err := openFolder(dir, name)
+	if err != nil {
+		return unlessGone(err)
+	}
+	defer sub.Close()
+	if r.held == maxHeld {
+		r.lifted = true
+		return r.top.Rename(filepath.Join(rel, name), ".deep-"+rand.Text())
+	}
+	r.empty(sub, filepath.Join(rel, name))
+	return unlessGone(dir.Remove(name))
+}
+
+func (r *remover) fail(err error) {
+	if r.failed == nil {
+		r.failed = unlessGone(err)
+	}
+}
+
+func unlessGone(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// openFolder opens a folder, also one that a task has made read-only, but no link.
+func openFolder(in *os.Root, name string) (*os.Root, error) {
+	info, err := in.Lstat(name)
+	if err != nil {
+		return nil, err
+	}
+	if info.IsDir() && info.Mode()&0o700 != 0o700 {
+		_ = in.Chmod(name, 0o700) // OpenRoot or Remove reports it
+	}
+	dir, err := in.OpenRoot(name)
+	if err != nil {
+		return nil, err
+	}
+	opened, err := dir.Stat(".")
+	if err == nil && !os.SameFile(info, opened) {
+		err = &fs.PathError{Op: "open", Path: name, Err: errors.New("it was replaced")}
+	}
+	if err != nil {
+		dir.Close()
+		return nil, err
+	}
+	return dir, nil
 }
 
 // Stale describes a worktree whose worker has ended without removing it.
@@ -226,7 +285,7 @@ func (r *Repository) Prune(ctx context.Context, remove func(Stale) bool) (remove
 			err = errors.Join(err, e)
 			continue
 		}
-		if e := w.discard(); e != nil {
+		if e := w.discard(ctx); e != nil {
 			err = errors.Join(err, e)
 			continue
 		}
@@ -256,7 +315,7 @@ func (r *Repository) pruneRest(ctx context.Context, id string) error {
 		return nil // in use
 	}
 	defer unix.Unlock(lock)
-	if err := r.removeAdmin(id); err != nil {
+	if err := r.removeAdmin(ctx, id); err != nil {
 		return problem(ErrGit, "worktree %s: %w", id, err)
 	}
 	return nil

@@ -1,6 +1,8 @@
 package worktree
 
 import (
+	"context"
+	"errors"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -14,7 +16,7 @@ func removeWithFew(dir string) {
 	few := syscall.Rlimit{Cur: 100, Max: 100}
 	err := syscall.Setrlimit(syscall.RLIMIT_NOFILE, &few)
 	if err == nil {
-		err = removeAll(filepath.Dir(dir), dir)
+		err = removeAll(context.Background(), filepath.Dir(dir), dir)
 	}
 	if err != nil {
 		os.Stderr.WriteString(err.Error())
@@ -60,5 +62,50 @@ func TestHostileDepth(t *testing.T) {
 	}
 	if exists(filepath.Join(dir, "tree")) || !exists(filepath.Join(outside, "kept")) {
 		t.Error("the tree exists, or what is outside does not")
+	}
+}
+
+// The rest of a worktree whose removal did not end is not continued, and is removed.
+func TestInterruptedRemoval(t *testing.T) {
+	t.Parallel()
+	for name, remove := range map[string]func(*Repository, Options) error{
+		"by Prune": func(r *Repository, _ Options) error {
+			_, err := r.Prune(context.Background(), func(s Stale) bool { return !s.Retained })
+			return err
+		},
+		"by the next attempt": func(r *Repository, o Options) error {
+			w, err := r.Add(context.Background(), o)
+			if err != nil {
+				return err
+			}
+			if w.continued {
+				err = errors.New("it was continued")
+			}
+			return errors.Join(err, w.Remove(context.Background(), true))
+		},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := newBench(t, "")
+			r := b.open()
+			o := Options{Root: b.root, Ref: "bus#1.1", Branch: "task/1", CreateBranch: true}
+			w := b.add(r, o)
+			b.write(w.Path(), "work", "all of it")
+			if err := w.Retain(); err != nil {
+				t.Fatal(err)
+			}
+			w = b.add(r, o)
+			stopped := errors.New("stopped")
+			ctx, cancel := context.WithCancelCause(t.Context())
+			cancel(stopped)
+			if err := w.Remove(ctx, false); !errors.Is(err, stopped) || !errors.Is(err, ErrGit) {
+				t.Error(err)
+			}
+			o.Reuse, o.WorktreeID = true, w.ID()
+			if err := remove(r, o); err != nil {
+				t.Error(err)
+			}
+			b.clean()
+		})
 	}
 }
