@@ -3,6 +3,7 @@ package session
 import (
 	"io"
 	"os"
+	"strings"
 	"testing"
 
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
@@ -29,15 +30,8 @@ func TestKeysTypedBeforeARequest(t *testing.T) {
 	}
 	drawn := k.draw()
 	typist.Close()
-	for {
-		press, ok, ended := k.next()
-		if ok {
-			t.Errorf("%+v was not typed", press)
-		}
-		if ended { // and nothing reads the terminal any more
-			break
-		}
-		<-k.more
+	if left := awaitEnd(k); len(left) > 0 {
+		t.Errorf("%q was not typed", left)
 	}
 	if k.draw() <= drawn {
 		t.Error("the number of a request is used again")
@@ -49,32 +43,27 @@ func TestKeysTypedBeforeARequest(t *testing.T) {
 func TestRestOfAnAnswer(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		before, after string // the next request
+		first, second string // what is typed before and after the next request
 		answer        string
 		later         string
 	}{
 		"ends with the next request": {"se", "cret\ry\r", "accept", ""},
 		"ends before it":             {"secret\rnext\r", "n\r", "decline", "next\r"},
 		"is left to it":              {"secret", "\ry\r", "accept", ""},
+		"ends by Ctrl-C":             {"secret", "\x03", "cancel", ""},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			in, typist, err := os.Pipe()
-			if err != nil {
-				t.Fatal(err)
-			}
-			defer in.Close()
-			defer typist.Close()
-			reply := make(chan chatReply, 1)
-			c := &chat{keys: newKeys(in, nil, nil), screen: cmdline.NewScreen(io.Discard)}
+			c, write := newChat(t, io.Discard)
 			turn := &chatTurn{open: &chatRequest{}, line: []byte("my ")}
 			turn.close()
-			io.WriteString(typist, test.before)
-			c.keys.draw() // takes what was typed
+			write(test.first)
+			c.keys.draw() // takes it
 			c.takeKeys(t.Context(), turn)
+			reply := make(chan chatReply, 1)
 			turn.open = &chatRequest{reply: reply}
 			turn.drawn = c.keys.draw()
-			io.WriteString(typist, test.after)
+			write(test.second)
 			c.keys.draw()
 			c.takeKeys(t.Context(), turn)
 			select {
@@ -85,11 +74,67 @@ func TestRestOfAnAnswer(t *testing.T) {
 			default:
 				t.Error("no answer")
 			}
-			if got := string(c.keys.ahead); got != test.later {
-				t.Errorf("the next message is %q, want %q", got, test.later)
+			if got := string(c.keys.ahead); got != test.later || turn.cut {
+				t.Errorf("the next message is %q, want %q; cut: %t", got, test.later, turn.cut)
 			}
 		})
 	}
+}
+
+// The rest of an answer whose turn has ended is not the next message.
+func TestAnswerAfterTheTurn(t *testing.T) {
+	t.Parallel()
+	var write func(string)
+	var shown strings.Builder
+	c, write := newChat(t, writer(func(b []byte) {
+		shown.Write(b)
+		if strings.Contains(string(b), "too late") {
+			write("cret\rnext\r")
+		}
+	}))
+	turn := &chatTurn{open: &chatRequest{reply: make(chan chatReply, 1)}}
+	write("se")
+	c.keys.draw()
+	if next := c.dropAnswer(t.Context(), turn); !next || turn.cut || string(c.keys.ahead) != "next\r" || strings.Contains(shown.String(), "cret") {
+		t.Errorf("the next message is %q, the conversation continues: %t; %q", c.keys.ahead, next, shown.String())
+	}
+}
+
+// newChat returns a chat that reads a pipe, and a function that types there.
+func newChat(t *testing.T, screen io.Writer) (*chat, func(text string)) {
+	in, typist, err := os.Pipe()
+	if err != nil {
+		t.Fatal(err)
+	}
+	c := &chat{keys: newKeys(in, nil, nil), screen: cmdline.NewScreen(screen)}
+	t.Cleanup(func() {
+		typist.Close()
+		awaitEnd(c.keys)
+		in.Close()
+	})
+	return c, func(text string) { io.WriteString(typist, text) }
+}
+
+// awaitEnd returns the keys that are left once nothing reads the terminal any more.
+func awaitEnd(k *keys) (left []byte) {
+	for {
+		press, ok, ended := k.next()
+		switch {
+		case ok:
+			left = append(left, press.key)
+		case ended:
+			return left
+		default:
+			<-k.more
+		}
+	}
+}
+
+type writer func([]byte)
+
+func (w writer) Write(b []byte) (int, error) {
+	w(b)
+	return len(b), nil
 }
 
 func TestAnswersInAChat(t *testing.T) {

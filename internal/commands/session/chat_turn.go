@@ -38,12 +38,15 @@ func (c *chat) turn(ctx context.Context, text string) (bool, error) {
 			if _, err := turn.Wait(ctx); err != nil && !t.interrupted {
 				c.screen.Line(c.prog.Describe(err))
 			}
-			return true, nil
+			return c.dropAnswer(ctx, &t), nil
 		case t.open = <-requests:
 			c.show(t.open)
 			t.drawn = c.keys.draw() // before the prompt, so that an answer to the prompt counts
 			c.prompt(&t)
 		case <-t.open.isOver():
+			if !c.takeKeys(ctx, &t) { // typed before the user could know
+				return false, nil
+			}
 			t.close()
 		case <-c.keys.more:
 		}
@@ -77,6 +80,7 @@ func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
 		case !ok:
 			return !ended
 		case asked && key == ctrlC:
+			t.cut = false
 			c.reply(t, chatReply{decision: session.Cancel})
 		case t.cut && key != ctrlC: // the rest of an answer, which may be a secret
 			if t.cut = !isEnter(key); asked && !t.cut {
@@ -96,11 +100,31 @@ func (c *chat) takeKeys(ctx context.Context, t *chatTurn) bool {
 		case t.interrupted:
 			return false
 		default:
-			t.interrupted = true
+			t.interrupted, t.cut = true, false
 			c.screen.Line("^C")
 			go c.session.Interrupt(ctx) // the turn reports the outcome
 		}
 	}
+}
+
+// dropAnswer drops an answer that is being typed when the turn ends: it may be a secret, and
+// must not become the next message. It reports whether the conversation continues.
+func (c *chat) dropAnswer(ctx context.Context, t *chatTurn) bool {
+	next := c.takeKeys(ctx, t)
+	if t.close(); t.cut {
+		c.screen.Line("your answer comes too late; press Enter to drop it")
+	}
+	for next && t.cut {
+		select {
+		case <-c.keys.more:
+			next = c.takeKeys(ctx, t)
+		case <-c.keys.over:
+			return true
+		case <-ctx.Done():
+			return true
+		}
+	}
+	return next
 }
 
 // takeLine takes a whole line for the open request.
