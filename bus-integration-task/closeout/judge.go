@@ -136,6 +136,8 @@ type ranStep struct {
 	ended  time.Time
 }
 
+const maxRan = 10_000 // steps that are compared with the required checks, the last ones
+
 func newFacts(c *Closeout, w Work) *facts {
 	f := &facts{Work: w, reported: c != nil}
 	if c != nil {
@@ -149,6 +151,7 @@ func newFacts(c *Closeout, w Work) *facts {
 			f.ran = append(f.ran, ranStep{s, command.Passed && s.proven, !command.Passed, command.Ended})
 		}
 	}
+	f.ran = f.ran[max(0, len(f.ran)-maxRan):]
 	for _, check := range f.RequiredChecks {
 		f.claimed = append(f.claimed, stepsOf(check.Command)...)
 	}

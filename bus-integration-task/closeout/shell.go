@@ -20,7 +20,8 @@ func (s step) text() string { return strings.Join(s.words, " ") }
 
 // stepsOf returns the simple commands of a command line in order, those of sh -c too.
 // What does not parse, and a line that leaves the shell early, has none that is proven. One
-// that is longer than MaxCommand has none: a parser needs memory for each parenthesis.
+// that is longer than MaxCommand has none, as a parser needs memory for each parenthesis,
+// and neither has one with more than maxSteps.
 func stepsOf(text string) []step {
 	if len(text) > MaxCommand {
 		return nil
@@ -31,10 +32,16 @@ func stepsOf(text string) []step {
 	}
 	w := walker{}
 	w.script(file.Stmts, true)
+	if len(w.steps) > maxSteps {
+		return nil
+	}
 	return w.steps
 }
 
-const maxShells = 3 // sh -c inside sh -c
+const (
+	maxShells = 3   // sh -c inside sh -c
+	maxSteps  = 200 // of a command line
+)
 
 type walker struct {
 	steps    []step
@@ -62,6 +69,9 @@ func (w *walker) list(list []*syntax.Stmt, proven bool) {
 
 func (w *walker) command(s *syntax.Stmt, proven bool) {
 	proven = proven && !s.Negated && !s.Background && !s.Coprocess
+	if s.Background || s.Coprocess {
+		defer w.subshell()()
+	}
 	switch c := s.Cmd.(type) {
 	case *syntax.CallExpr:
 		w.call(c, proven)
@@ -70,9 +80,15 @@ func (w *walker) command(s *syntax.Stmt, proven bool) {
 		// has the exit code of its end.
 		both := c.Op == syntax.AndStmt
 		pipe := c.Op == syntax.Pipe || c.Op == syntax.PipeAll
+		if pipe {
+			defer w.subshell()()
+		}
 		w.command(c.X, proven && (both || pipe && w.pipefail))
+		errexit, pipefail := w.errexit, w.pipefail
 		w.command(c.Y, proven && (both || pipe))
+		w.errexit, w.pipefail = w.errexit && errexit, w.pipefail && pipefail
 	case *syntax.Subshell:
+		defer w.subshell()()
 		w.list(c.Stmts, proven)
 	case *syntax.Block:
 		w.list(c.Stmts, proven)
@@ -82,14 +98,58 @@ func (w *walker) command(s *syntax.Stmt, proven bool) {
 		if c.Stmt != nil {
 			w.command(c.Stmt, proven)
 		}
+	case nil: // redirections
+	default: // what is in a clause may run, so it is no step, but it may leave the shell
+		syntax.Walk(c, func(n syntax.Node) bool {
+			switch n := n.(type) {
+			case *syntax.FuncDecl:
+				w.lose()
+			case *syntax.CallExpr:
+				if program := builtinOf(wordsOf(n)); program == "set" || leaves(program) {
+					w.lose()
+				}
+			}
+			return true
+		})
 	}
 }
 
-func (w *walker) call(c *syntax.CallExpr, proven bool) {
-	var words []string
+// subshell begins a part whose options end with it.
+func (w *walker) subshell() (end func()) {
+	errexit, pipefail := w.errexit, w.pipefail
+	return func() { w.errexit, w.pipefail = errexit, pipefail }
+}
+
+// wordsOf returns the words of a simple command without assignments.
+func wordsOf(c *syntax.CallExpr) (words []string) {
 	for _, word := range c.Args {
 		words = append(words, valueOf(word))
 	}
+	return words
+}
+
+// builtinOf returns what a simple command runs if that is a builtin of the shell.
+func builtinOf(words []string) string {
+	for len(words) > 1 && (words[0] == "command" || words[0] == "builtin" || strings.HasPrefix(words[0], "-")) {
+		words = words[1:]
+	}
+	if len(words) == 0 {
+		return ""
+	}
+	return path.Base(words[0])
+}
+
+// leaves reports whether a program of the shell leaves it, or changes what follows.
+func leaves(program string) bool {
+	switch program {
+	case "exit", "return", "exec", "eval", "alias", "trap", "break", "continue":
+		return true
+	}
+	return false
+}
+
+func (w *walker) call(c *syntax.CallExpr, proven bool) {
+	words := wordsOf(c)
 	if len(words) == 0 {
 		return
 	}
@@ -102,11 +162,10 @@ func (w *walker) call(c *syntax.CallExpr, proven bool) {
 		}
 		return
 	}
-	program := path.Base(words[0])
-	switch program {
-	case "set":
-		w.set(words[1:])
-	case "exit", "return", "exec", "eval", "alias", "trap", "break", "continue":
+	switch program := builtinOf(words); {
+	case program == "set":
+		w.set(words[slices.Index(words, "set")+1:])
+	case leaves(program):
 		w.lose()
 	}
 	w.steps = append(w.steps, step{words, proven && !w.lost})
@@ -114,15 +173,24 @@ func (w *walker) call(c *syntax.CallExpr, proven bool) {
 
 // set notes the options that the command set turns on or off.
 func (w *walker) set(words []string) {
-	for i, word := range words {
-		on := strings.HasPrefix(word, "-")
-		if !on && !strings.HasPrefix(word, "+") {
-			continue
+	for len(words) > 0 {
+		word := words[0]
+		words = words[1:]
+		if strings.ContainsAny(word, "$`") { // whatever that is
+			w.errexit, w.pipefail = false, false
 		}
-		if strings.Contains(word, "e") {
+		on := strings.HasPrefix(word, "-")
+		if word == "-" || word == "--" || !on && !strings.HasPrefix(word, "+") {
+			return
+		}
+		name := ""
+		if strings.HasSuffix(word, "o") && len(words) > 0 {
+			name, words = words[0], words[1:]
+		}
+		if name == "errexit" || strings.Contains(word, "e") {
 			w.errexit = on
 		}
-		if strings.HasSuffix(word, "o") && i+1 < len(words) && words[i+1] == "pipefail" {
+		if name == "pipefail" {
 			w.pipefail = on
 		}
 	}
