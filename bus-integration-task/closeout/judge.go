@@ -30,7 +30,7 @@ type Work struct {
 	// Files are all paths that differ from the base commit, slash-separated and relative
 	// to the repository, untracked and deleted ones included.
 	Files []string
-	// Written is when the content of Files was written, for those that exist.
+	// Written is when Files were last written or renamed, for those that exist.
 	Written   map[string]time.Time
 	DiffBytes int64
 	HeadMoved bool // the agent committed, or checked out something else

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-integration-task/closeout"
+	"github.com/busdk/bus-integration-task/internal/unix"
 	"github.com/busdk/bus-integration-task/worker/backend"
 	"github.com/busdk/bus-integration-task/worktree"
 )
@@ -88,7 +89,7 @@ func readPlan(dir string) closeout.Items {
 	return closeout.PlanItems(string(text))
 }
 
-// writtenAt returns when those of files that exist were written.
+// writtenAt returns when those of files that exist were written or renamed.
 func writtenAt(dir string, files []string) map[string]time.Time {
 	root, err := os.OpenRoot(dir)
 	if err != nil {
@@ -98,7 +99,7 @@ func writtenAt(dir string, files []string) map[string]time.Time {
 	written := map[string]time.Time{}
 	for _, name := range files {
 		if info, err := root.Lstat(name); err == nil {
-			written[name] = info.ModTime()
+			written[name] = unix.Changed(info)
 		}
 	}
 	return written

@@ -94,6 +94,7 @@ func (c *Claim) Announce(ctx context.Context, commit, branch string) error {
 	err := c.append(ctx, task.Progress, task.Payload{Text: "promoting " + commit, Status: string(task.StatusRunning), Commit: commit, BaseBranch: branch})
 	if err == nil && c.lapsed() { // this process, or the log, was stopped meanwhile
 		err = fmt.Errorf("%w: its lease ran out during the announcement", ErrLost)
+		c.cancel(err)
 	}
 	return err
 }

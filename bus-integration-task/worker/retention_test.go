@@ -313,4 +313,7 @@ func TestAnnouncementAfterTheLeaseFails(t *testing.T) {
 	if err := w.Run(t.Context()); err != nil {
 		t.Error(err)
 	}
+	if last := log.events[len(log.events)-1]; last.Name != task.Progress { // the claim is lost
+		t.Errorf("the attempt has ended the task: %+v", last)
+	}
 }

@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"strings"
@@ -121,6 +122,10 @@ func (w *Worktree) Retain() error {
 		w.record.Base = w.record.Head
 	}
 	err := w.save()
+	if err != nil { // the disk may be full
+		os.Remove(filepath.Join(w.admin(), reserveName))
+		err = w.save()
+	}
 	if w.checkFolder() == nil { // what is in its place otherwise is not the worktree
 		err = errors.Join(err, w.restoreLink())
 	}
@@ -331,10 +336,13 @@ func (w *Worktree) register() (err error) {
 		}
 	}()
 	admin := w.admin()
-	if err := os.MkdirAll(filepath.Dir(admin), 0o777); err != nil {
-		return err
+	for err = fs.ErrNotExist; errors.Is(err, fs.ErrNotExist); { // who removes a worktree removes an empty parent
+		if err := os.MkdirAll(filepath.Dir(admin), 0o777); err != nil {
+			return err
+		}
+		err = os.Mkdir(admin, 0o777)
 	}
-	if err := os.Mkdir(admin, 0o777); err != nil {
+	if err != nil {
 		return err
 	}
 	if w.lock, err = lockFile(filepath.Join(admin, lockName)); err != nil {
@@ -355,7 +363,9 @@ func (w *Worktree) register() (err error) {
 	if err := writeData(filepath.Join(admin, "logs", "HEAD"), nil); err != nil {
 		return err
 	}
-	return errors.Join(w.restoreHead(), w.save())
+	// For Retain on a full disk.
+	err = writeData(filepath.Join(admin, reserveName), make([]byte, 16<<10))
+	return errors.Join(err, w.restoreHead(), w.save())
 }
 
 // restoreHead makes the branch that of the worktree.
@@ -485,14 +495,26 @@ func (r *Repository) reopen(ctx context.Context, o Options) (*Worktree, error) {
 		return nil, problem(ErrGone, "worktree %q: it is in another folder than %s", o.WorktreeID, o.Root)
 	}
 	err = w.checkFolder()
-	if err == nil && w.record.Unfinished {
+	switch {
+	case err != nil:
+	case w.record.Unfinished:
 		err = problem(ErrGone, "worktree %q: the process that made it was killed", o.WorktreeID)
+	default:
+		err = w.checkBase(o)
 	}
 	if err != nil {
 		w.Close()
 		return nil, err
 	}
 	return w, nil
+}
+
+// checkBase refuses to continue work that began on another branch than it is for now.
+func (w *Worktree) checkBase(o Options) error {
+	if o.BaseBranch != "" && o.BaseBranch != w.record.BaseBranch {
+		return problem(ErrBranch, "worktree %s: its work is for branch %s, not for %s; leave out the base branch, or begin a new worktree", w.record.ID, w.record.BaseBranch, o.BaseBranch)
+	}
+	return nil
 }
 
 // left deals with the worktree that an earlier attempt of the same task has left, so that
@@ -524,6 +546,10 @@ func (r *Repository) left(ctx context.Context, o Options) (*Worktree, error) {
 		case w.record.Root != o.Root:
 			w.Close()
 			return nil, problem(ErrBranch, "branch %s: its work is retained in %s, which is not in %s; promote or remove that worktree, or use its folder", o.Branch, w.record.Path, o.Root)
+		}
+		if err := w.checkBase(o); err != nil {
+			w.Close()
+			return nil, err
 		}
 		return w, nil
 	}

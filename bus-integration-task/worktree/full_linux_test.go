@@ -129,6 +129,16 @@ func testFullDisk(t *testing.T) {
 	if b.read(b.primary, "large") == string(large) || b.git(b.primary, "rev-parse", "main") != commit {
 		t.Error("the primary has not followed")
 	}
+	// It is known that the work is kept.
+	release := b.fill(0)
+	if err := w.Retain(); err != nil {
+		t.Error(err)
+	}
+	release()
+	if removed, err := r.Prune(t.Context(), func(s Stale) bool { return !s.Retained }); len(removed) > 0 || err != nil {
+		t.Errorf("removed %v, %v", removed, err)
+	}
+	w = b.add(r, Options{WorktreeID: w.ID(), Reuse: true})
 	if err := w.Remove(t.Context(), true); err != nil {
 		t.Error(err)
 	}

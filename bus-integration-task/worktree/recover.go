@@ -9,7 +9,7 @@ import (
 	"path/filepath"
 )
 
-// Files in the git directory of the primary checkout.
+// Files in the git directory of the primary checkout. Those of worktrees have a reserve too.
 const (
 	journalName = "bus-task-promotion.json"
 	reserveName = "bus-task-reserve"

@@ -65,6 +65,29 @@ func TestHostileDepth(t *testing.T) {
 	}
 }
 
+// Work for one branch is not promoted to another.
+func TestOtherBase(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, "")
+	b.git(b.primary, "branch", "release")
+	r := b.open()
+	o := Options{Root: b.root, Ref: "bus#1.1", Branch: "task/1", CreateBranch: true}
+	w := b.add(r, o)
+	if err := w.Retain(); err != nil {
+		t.Fatal(err)
+	}
+	o.BaseBranch = "release"
+	for _, o := range []Options{o, {Root: b.root, WorktreeID: w.ID(), Reuse: true, BaseBranch: "release"}} {
+		if _, err := r.Add(t.Context(), o); !errors.Is(err, ErrBranch) || !strings.Contains(err.Error(), "not for release") {
+			t.Error(err)
+		}
+	}
+	o.BaseBranch = "main"
+	if w = b.add(r, o); !w.Continued() {
+		t.Error("it is not continued")
+	}
+}
+
 // The rest of a worktree whose removal did not end is not continued, and is removed.
 func TestInterruptedRemoval(t *testing.T) {
 	t.Parallel()

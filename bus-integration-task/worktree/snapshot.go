@@ -56,6 +56,8 @@ func (w *Worktree) snapshot(ctx context.Context, p *private) (tree string, err e
 	return p.text(ctx, call{}, "write-tree")
 }
 
+const maxNested = 10_000 // repositories in a worktree, whether they are ignored or not
+
 // checkSpecial refuses what git would wait for without end when it reads the attributes
 // and the patterns of ignored files, and returns the folders that have a .git.
 func (w *Worktree) checkSpecial(ctx context.Context) (nested []string, err error) {
@@ -71,7 +73,9 @@ func (w *Worktree) checkSpecial(ctx context.Context) (nested []string, err error
 		}
 		if e.Name() == ".git" {
 			if dir := filepath.Dir(name); dir != w.record.Path {
-				nested = append(nested, w.relative(dir))
+				if nested = append(nested, w.relative(dir)); len(nested) > maxNested {
+					return problem(ErrTooLarge, "worktree: more than %d folders have a .git", maxNested)
+				}
 			}
 			if e.IsDir() {
 				return fs.SkipDir

@@ -9,6 +9,7 @@ import (
 	"os/exec"
 	"runtime"
 	"syscall"
+	"time"
 )
 
 const NoFollow = 0
@@ -26,3 +27,4 @@ func IsGone(int) bool                                   { return false }
 func FreeSpace(string) (int64, error)                   { return 0, errUnsupported }
 func IsReadOnly(*os.File) bool                          { return false }
 func IsOwn(os.FileInfo) bool                            { return false }
+func Changed(info os.FileInfo) time.Time                { return info.ModTime() }

@@ -9,6 +9,7 @@ import (
 	"os"
 	"os/exec"
 	"syscall"
+	"time"
 )
 
 // NoFollow makes [os.OpenFile] fail for a symbolic link.
@@ -79,4 +80,14 @@ func IsReadOnly(f *os.File) bool {
 func IsOwn(info os.FileInfo) bool {
 	stat, ok := info.Sys().(*syscall.Stat_t)
 	return ok && int(stat.Uid) == os.Geteuid()
+}
+
+// Changed returns when a file was written, renamed or got other attributes, whatever time of
+// writing its owner has set.
+func Changed(info os.FileInfo) time.Time {
+	stat, ok := info.Sys().(*syscall.Stat_t)
+	if at := info.ModTime(); !ok || at.After(changed(stat)) {
+		return at
+	}
+	return changed(stat)
 }

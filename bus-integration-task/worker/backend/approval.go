@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"strconv"
 	"strings"
 
@@ -12,8 +13,11 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// maxSummary bounds Approval.Summary and Approval.Reason, in bytes.
-const maxSummary = 500
+// Bounds in bytes.
+const (
+	maxSummary  = 500  // of Approval.Reason and of summaries in reports
+	maxApproval = 2000 // of Approval.Summary, without the note that it is cut
+)
 
 // A pendingApproval is an approval request that waits for an answer.
 type pendingApproval struct {
@@ -44,9 +48,20 @@ func describe(n int, a session.Approval, mask *runner.Masker) Approval {
 	asked := Approval{ID: strconv.Itoa(n), Kind: "tool", Reason: line(mask.Text(a.Reason), maxSummary)}
 	if a.Tool != nil {
 		asked.Kind = line(a.Tool.Name, 100)
-		asked.Summary = line(mask.Text(summary(a.Tool)), maxSummary)
+		asked.Summary = ofApproval(mask.Text(summary(a.Tool)))
 	}
 	return asked
+}
+
+// ofApproval returns what is to be approved as one line that shows where a line ends, which
+// ends a comment too, and how much of it is left out.
+func ofApproval(text string) string {
+	text = strings.ReplaceAll(strings.TrimSpace(text), "\n", " ⏎ ")
+	short := line(text, maxApproval)
+	if !strings.HasSuffix(short, "…") {
+		return short
+	}
+	return fmt.Sprintf("%s (%d bytes in all)", short, len(text))
 }
 
 // summary returns what a tool call does: its command, or else its name and input.

@@ -126,7 +126,7 @@ type Conversation struct {
 type Approval struct {
 	ID      string // a short number, unique among the attempts at the task
 	Kind    string // "command", "file_change" or the name of another tool
-	Summary string // one line, at most 500 bytes
+	Summary string // one line, at most 2100 bytes; "⏎" is where a line ends
 	Reason  string // of the agent, one line; may be empty
 }
 
