@@ -99,7 +99,7 @@ func (w *walker) command(s *syntax.Stmt, proven bool) {
 			w.command(c.Stmt, proven)
 		}
 	case nil: // redirections
-	default: // what is in a clause may run, so it is no step, but it may leave the shell
+	default: // its commands may run, and one may leave the shell; none counts as a step
 		syntax.Walk(c, func(n syntax.Node) bool {
 			switch n := n.(type) {
 			case *syntax.FuncDecl:
