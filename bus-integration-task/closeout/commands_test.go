@@ -187,6 +187,8 @@ func TestChecksAreConfirmed(t *testing.T) {
 		{"go test ./...", []closeout.Command{ran("set -o errexit; go test ./...; true")}, true},
 		{"go test ./...", []closeout.Command{ran("set -e && cd a; go test ./...; true")}, true},
 		{"go test ./...", []closeout.Command{ran("if [ -f go.mod ]; then echo module; fi; go test ./...")}, true},
+		{"go test ./...", []closeout.Command{ran("for d in a b; do [ -d $d ] || continue; (cd $d; exit 1); done; go test ./...")}, true},
+		{"go test ./...", []closeout.Command{ran("export DIR=$(exit 0); go test ./...")}, true},
 
 		{long, []closeout.Command{ran(long)}, false},
 		{strings.Repeat("((", 1<<19), []closeout.Command{ran("go test ./...")}, false},

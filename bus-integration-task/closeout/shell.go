@@ -102,11 +102,17 @@ func (w *walker) command(s *syntax.Stmt, proven bool) {
 	default: // its commands may run, and one may leave the shell; none counts as a step
 		syntax.Walk(c, func(n syntax.Node) bool {
 			switch n := n.(type) {
+			case *syntax.Subshell, *syntax.CmdSubst, *syntax.ProcSubst:
+				return false // it leaves that alone
 			case *syntax.FuncDecl:
 				w.lose()
 			case *syntax.CallExpr:
-				if program := builtinOf(wordsOf(n)); program == "set" || leaves(program) {
-					w.lose()
+				switch program := builtinOf(wordsOf(n)); program {
+				case "break", "continue": // the clause
+				default:
+					if program == "set" || leaves(program) {
+						w.lose()
+					}
 				}
 			}
 			return true
