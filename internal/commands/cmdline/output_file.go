@@ -163,6 +163,13 @@ func tryPartial(path string, mode fs.FileMode) (*outputFile, error) {
 	return o, nil
 }
 
+// release releases the lock. Closing alone would not while a program that is being started
+// has a copy of the descriptor.
+func (o *outputFile) release() {
+	_ = statefile.Unlock(o.lock)
+	o.lock.Close()
+}
+
 // isAt reports whether path is that of an open file.
 func isAt(path string, f *os.File) bool {
 	now, err := os.Lstat(path)
@@ -229,7 +236,7 @@ func (o *outputFile) finish(replace bool) (kept string, err error) {
 	if o.partial == "" {
 		return "", o.Close()
 	}
-	defer o.lock.Close()
+	defer o.release()
 	info, err := o.Stat()
 	if err = errors.Join(err, o.Close()); err != nil {
 		return "", err

@@ -166,7 +166,7 @@ func TestStaleOutputIsRemoved(t *testing.T) {
 		t.Errorf("%q, %v", kept, err)
 	}
 	killed.Close() // as the system does
-	killed.lock.Close()
+	killed.release()
 	next := partial(t, path, "next")
 	want[filepath.Base(next.partial)] = "next"
 	wantFiles(t, path, want)
