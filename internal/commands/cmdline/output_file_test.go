@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/internal/testuser"
+	"github.com/busdk/bus-agent/internal/unix"
 )
 
 // TestOutputThatIsNotReplaced: what a rename would change in more than its content is
@@ -162,6 +163,11 @@ func TestStaleOutputIsRemoved(t *testing.T) {
 
 	running, failed, killed := partial(t, path, "running"), partial(t, path, "failed"), partial(t, path, "killed")
 	want[filepath.Base(running.partial)] = "running"
+	copied, err := unix.FcntlInt(failed.lock.Fd(), unix.F_DUPFD_CLOEXEC, 0) // as in a program that is being started
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer unix.Close(copied)
 	if kept, err := failed.finish(false); kept != failed.partial || err != nil {
 		t.Errorf("%q, %v", kept, err)
 	}
