@@ -121,11 +121,7 @@ func (w *Worktree) Retain() error {
 	if w.promoted {
 		w.record.Base = w.record.Head
 	}
-	err := w.save()
-	if err != nil { // the disk may be full
-		os.Remove(filepath.Join(w.admin(), reserveName))
-		err = w.save()
-	}
+	err := w.saveLast()
 	if w.checkFolder() == nil { // what is in its place otherwise is not the worktree
 		err = errors.Join(err, w.restoreLink())
 	}
@@ -363,9 +359,7 @@ func (w *Worktree) register() (err error) {
 	if err := writeData(filepath.Join(admin, "logs", "HEAD"), nil); err != nil {
 		return err
 	}
-	// For Retain on a full disk.
-	err = writeData(filepath.Join(admin, reserveName), make([]byte, 16<<10))
-	return errors.Join(err, w.restoreHead(), w.save())
+	return errors.Join(w.reserve(), w.restoreHead(), w.save())
 }
 
 // restoreHead makes the branch that of the worktree.
@@ -447,6 +441,26 @@ func (w *Worktree) save() error {
 	return nil
 }
 
+// reserve writes a file whose space saveLast gets when the disk is full.
+func (w *Worktree) reserve() error {
+	name := filepath.Join(w.admin(), reserveName)
+	if exists(name) {
+		return nil
+	}
+	return writeData(name, make([]byte, 16<<10))
+}
+
+// saveLast is save at the end of an attempt, which may have filled the disk: the next one
+// must know whether the worktree is kept.
+func (w *Worktree) saveLast() error {
+	err := w.save()
+	if err != nil {
+		os.Remove(filepath.Join(w.admin(), reserveName))
+		err = w.save()
+	}
+	return err
+}
+
 // readRecord reads and checks the record of a worktree. The error matches ErrGone.
 func (r *Repository) readRecord(id string) (record, error) {
 	var stored record
@@ -500,7 +514,7 @@ func (r *Repository) reopen(ctx context.Context, o Options) (*Worktree, error) {
 	case w.record.Unfinished:
 		err = problem(ErrGone, "worktree %q: the process that made it was killed", o.WorktreeID)
 	default:
-		err = w.checkBase(o)
+		err = w.adopt(o)
 	}
 	if err != nil {
 		w.Close()
@@ -509,10 +523,14 @@ func (r *Repository) reopen(ctx context.Context, o Options) (*Worktree, error) {
 	return w, nil
 }
 
-// checkBase refuses to continue work that began on another branch than it is for now.
-func (w *Worktree) checkBase(o Options) error {
+// adopt prepares the worktree of an earlier attempt for another one, whose work must be for
+// the same branch.
+func (w *Worktree) adopt(o Options) error {
 	if o.BaseBranch != "" && o.BaseBranch != w.record.BaseBranch {
 		return problem(ErrBranch, "worktree %s: its work is for branch %s, not for %s; leave out the base branch, or begin a new worktree", w.record.ID, w.record.BaseBranch, o.BaseBranch)
+	}
+	if err := w.reserve(); err != nil {
+		return problem(ErrGit, "git directory of the worktree: %w", err)
 	}
 	return nil
 }
@@ -547,7 +565,7 @@ func (r *Repository) left(ctx context.Context, o Options) (*Worktree, error) {
 			w.Close()
 			return nil, problem(ErrBranch, "branch %s: its work is retained in %s, which is not in %s; promote or remove that worktree, or use its folder", o.Branch, w.record.Path, o.Root)
 		}
-		if err := w.checkBase(o); err != nil {
+		if err := w.adopt(o); err != nil {
 			w.Close()
 			return nil, err
 		}

@@ -138,7 +138,22 @@ func testFullDisk(t *testing.T) {
 	if removed, err := r.Prune(t.Context(), func(s Stale) bool { return !s.Retained }); len(removed) > 0 || err != nil {
 		t.Errorf("removed %v, %v", removed, err)
 	}
-	w = b.add(r, Options{WorktreeID: w.ID(), Reuse: true})
+	// And that it is not, when it cannot be removed. Retain has used the reserve.
+	o := Options{WorktreeID: w.ID(), Reuse: true}
+	w = b.add(r, o)
+	release = b.fill(0)
+	stopped, cancel := context.WithCancel(t.Context())
+	cancel()
+	if err := w.Remove(stopped, false); err == nil {
+		t.Error("it was removed")
+	}
+	release()
+	if w = b.add(r, o); w.Continued() {
+		t.Error("what is left of it is continued")
+	}
+	if removed, err := r.Prune(t.Context(), func(s Stale) bool { return s.ID == o.WorktreeID }); len(removed) != 1 || err != nil {
+		t.Errorf("removed %v, %v", removed, err)
+	}
 	if err := w.Remove(t.Context(), true); err != nil {
 		t.Error(err)
 	}

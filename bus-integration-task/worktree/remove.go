@@ -66,7 +66,7 @@ func (w *Worktree) removeBranch(ctx context.Context) error {
 // rest, and nothing continues it.
 func (w *Worktree) discard(ctx context.Context) error {
 	w.record.Retained, w.record.Unfinished = false, true
-	_ = w.save() // a full disk is a reason to remove files
+	_ = w.saveLast() // what cannot be written is removed all the same
 	err := removeAll(ctx, w.record.Root, w.Folder())
 	if err == nil {
 		err = w.repo.removeAdmin(ctx, w.record.ID)
