@@ -259,7 +259,12 @@ func (a *attempt) contains(ctx context.Context, commit string) (bool, error) {
 	if a.repository == nil {
 		return false, nil
 	}
-	return a.repository.Contains(ctx, a.state.Announced.BaseBranch, commit)
+	promoted, err := a.repository.Contains(ctx, a.state.Announced.BaseBranch, commit)
+	if promoted && errors.Is(err, worktree.ErrDirty) {
+		a.report(ctx, task.Message, task.Payload{Text: a.line("commit " + commit + " is promoted: " + err.Error())})
+		err = nil
+	}
+	return promoted, err
 }
 
 // request returns what the task asks for in full: the text that created it, and the text
@@ -343,7 +348,11 @@ func (a *attempt) converse(ctx context.Context, request string) error {
 		Labels: backend.RecordLabels(a.state.Recipient, a.state.Ref, a.previous), Tags: a.tags(), ApprovalsBefore: a.approvals,
 	}, backend.Listener{
 		Opened: func(o backend.Conversation) {
-			report(task.Progress, a.inThread(o, task.Payload{Text: "session opened", Labels: a.labels(o.Model)}))
+			text := "session opened"
+			if o.Runtime == backend.NameContainer {
+				text = "run record opened"
+			}
+			report(task.Progress, a.inThread(o, task.Payload{Text: text, Labels: a.labels(o.Model)}))
 		},
 		Notice:   func(text string) { report(task.Message, task.Payload{Text: text}) },
 		Message:  func(text string) { report(task.Message, task.Payload{Text: text}) },

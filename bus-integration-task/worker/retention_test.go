@@ -259,6 +259,31 @@ func TestPromotedCommitIsRecoveredFromItsBranch(t *testing.T) {
 	}
 }
 
+// A commit is promoted although its worker was killed before the checkout followed, and a
+// user has changed its files since: the task is done, and says what the user must do.
+func TestPromotedCommitIsRecoveredBehindEdits(t *testing.T) {
+	t.Parallel()
+	s := newSite(t)
+	old := s.git("rev-parse", "main")
+	s.write(s.primary, "README", "two\n")
+	s.git("commit", "-qam", "promoted")
+	commit := s.git("rev-parse", "main")
+	s.git("reset", "-q", "--hard", old)
+	s.git("update-ref", "refs/heads/main", commit)
+	s.write(s.primary, ".git/bus-task-promotion.json", `{"branch":"main","old":"`+old+`","new":"`+commit+`"}`)
+	s.write(s.primary, "README", "mine\n")
+	create(s.log, "bus#1.1")
+	s.log.post(task.Claimed, task.Payload{WorkRef: "bus#1.1", WorkerID: "x", AttemptID: "x-1", LeaseSeconds: 1})
+	s.log.post(task.Progress, task.Payload{WorkRef: "bus#1.1", WorkerID: "x", AttemptID: "x-1", Commit: commit, BaseBranch: "main"})
+	state := s.run(add(t, "three\n"), ended)
+	if state.Status != task.StatusDone || state.End.Commit != commit || len(s.given) > 0 {
+		t.Errorf("%+v after %d attempts; log %q", state.End, len(s.given), s.warnings)
+	}
+	if said := s.last(task.Message).Text; !strings.Contains(said, "1 of its files have changed since (README)") || s.git("status", "--porcelain") == "" {
+		t.Errorf("%q, status %q", said, s.git("status", "--porcelain"))
+	}
+}
+
 // While a stopped process holds the repository, it may still promote what it has announced:
 // the task is handed back until that is known.
 func TestLockedRepositoryDoesNotEndTheTask(t *testing.T) {

@@ -177,6 +177,18 @@ var step = func(string) {}
 // exclusive takes the lock of the repository, for one operation on the primary at a time,
 // and completes a promotion that was killed. The lock is released with p.
 func (r *Repository) exclusive(ctx context.Context) (p *private, err error) {
+	if p, err = r.locked(ctx); err != nil {
+		return nil, err
+	}
+	if err := r.recover(ctx, p); err != nil {
+		p.close()
+		return nil, err
+	}
+	return p, nil
+}
+
+// locked takes the lock alone.
+func (r *Repository) locked(ctx context.Context) (p *private, err error) {
 	held, err := waitLock(ctx, filepath.Join(r.common, lockName), r.config.LockWait)
 	if err != nil {
 		return nil, err
@@ -186,10 +198,6 @@ func (r *Repository) exclusive(ctx context.Context) (p *private, err error) {
 		return nil, err
 	}
 	p.held = held
-	if err := r.recover(ctx, p); err != nil {
-		p.close()
-		return nil, err
-	}
 	return p, nil
 }
 

@@ -304,16 +304,28 @@ func readHead(gitDir string) (string, error) {
 // by default. It first completes a promotion that a process began and did not finish, so
 // its answer does not change later. Unknown commits are not contained.
 //
+// With ErrDirty the answer can be true: the branch has the commit, but a user has changed
+// files since, and must act before the checkout can follow.
+//
 // It waits for the lock of the repository as [Repository.Promote] does.
 func (r *Repository) Contains(ctx context.Context, branch, commit string) (bool, error) {
 	if !isHash(commit) {
 		return false, problem(ErrName, "commit %q: it is not the name of an object; give all of its digits", oneLine(commit, 70))
 	}
-	p, err := r.exclusive(ctx)
+	p, err := r.locked(ctx)
 	if err != nil {
 		return false, err
 	}
 	defer p.close()
+	unfinished := r.recover(ctx, p)
+	if unfinished != nil && !errors.Is(unfinished, ErrDirty) {
+		return false, unfinished
+	}
+	contained, err := r.contains(ctx, p, branch, commit)
+	return contained, errors.Join(unfinished, err)
+}
+
+func (r *Repository) contains(ctx context.Context, p *private, branch, commit string) (contained bool, err error) {
 	if branch == "" {
 		if branch, err = r.Branch(); err != nil || branch == "" {
 			return false, err

@@ -236,7 +236,7 @@ func TestRecoveryKeepsEdits(t *testing.T) {
 			b.put(row.files)
 			contains := func() error {
 				got, err := r.Contains(t.Context(), "main", w.Head())
-				if got != (err == nil) {
+				if !got {
 					t.Errorf("%v, %v", got, err)
 				}
 				return err

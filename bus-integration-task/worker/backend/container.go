@@ -130,8 +130,10 @@ func (r *containerAttempt) run() {
 	defer cancel()
 	o := &r.outcome
 	o.Runtime = NameContainer
+	r.deletePrevious()
 	err := r.beginRecord(ctx)
 	if err == nil {
+		r.opened()
 		err = r.runAll(ctx)
 		o.Duration = time.Since(r.begun)
 		err = r.endRecord(err)
@@ -150,7 +152,7 @@ func (r *containerAttempt) runAll(ctx context.Context) error {
 		if len(command) == 0 {
 			continue
 		}
-		response, err := r.runCommand(ctx, command)
+		response, err := r.runCommand(ctx, i, command)
 		if i == 1 {
 			r.outcome.Text = r.masked(response.Stdout)
 		}
@@ -161,11 +163,42 @@ func (r *containerAttempt) runAll(ctx context.Context) error {
 	return nil
 }
 
+// opened reports the record before anything runs, so that the next attempt knows the runs
+// of this one if the worker is killed.
+func (r *containerAttempt) opened() {
+	if f := r.report.listener.Opened; f != nil && r.outcome.RunID != "" {
+		r.report.call(func() { f(Conversation{Runtime: NameContainer, RunID: r.outcome.RunID}) })
+		r.report.flush()
+	}
+}
+
+// deletePrevious requests that the runs of the attempt before are deleted: those of a
+// worker that was killed would go on, for an integration that was not.
+func (r *containerAttempt) deletePrevious() {
+	if previous := r.given.Labels.Previous; previous != "" {
+		for n := range commandsOfAttempt {
+			r.deleteRun(runID(previous, n))
+		}
+	}
+}
+
+// commandsOfAttempt is the number of commands in Commands.
+const commandsOfAttempt = 3
+
+// runID returns the ID of the run of a command: that of the record of its attempt, if it
+// has one, and the number of the command.
+func runID(record string, n int) string {
+	if record == "" {
+		return engine.NewUUID()
+	}
+	return fmt.Sprintf("%s.%d", record, n)
+}
+
 // runCommand runs one command in a container.
-func (r *containerAttempt) runCommand(ctx context.Context, command []string) (containers.RunResponse, error) {
+func (r *containerAttempt) runCommand(ctx context.Context, n int, command []string) (containers.RunResponse, error) {
 	text := line(r.report.mask.Text(strings.Join(command, " ")), maxSummary)
 	r.report.progress("running: " + text)
-	response, err := r.request(ctx, command)
+	response, err := r.request(ctx, n, command)
 	if err != nil {
 		return response, err
 	}
@@ -212,8 +245,8 @@ var errAnswered = errors.New("answered")
 
 // request publishes the request for a run and waits for its response. If ctx ends, it
 // requests that the run is deleted.
-func (r *containerAttempt) request(ctx context.Context, command []string) (containers.RunResponse, error) {
-	request := r.runRequest(ctx, command)
+func (r *containerAttempt) request(ctx context.Context, n int, command []string) (containers.RunResponse, error) {
+	request := r.runRequest(ctx, n, command)
 	payload, err := json.Marshal(request)
 	if err != nil {
 		return containers.RunResponse{}, err
@@ -266,8 +299,8 @@ func failed(ctx context.Context, err error) error {
 	return &agent.Error{Kind: agent.ErrAgent, Err: err}
 }
 
-// runRequest returns the request for a run.
-func (r *containerAttempt) runRequest(ctx context.Context, command []string) containers.RunRequest {
+// runRequest returns the request for the run of a command.
+func (r *containerAttempt) runRequest(ctx context.Context, n int, command []string) containers.RunRequest {
 	b := r.backend
 	host := b.HostPath
 	if host == nil {
@@ -275,7 +308,7 @@ func (r *containerAttempt) runRequest(ctx context.Context, command []string) con
 	}
 	deadline, _ := ctx.Deadline()
 	request := containers.RunRequest{
-		RunID: engine.NewUUID(), Profile: b.Profile, Image: b.Image, Workdir: r.given.Workdir, Env: b.Env,
+		RunID: runID(r.outcome.RunID, n), Profile: b.Profile, Image: b.Image, Workdir: r.given.Workdir, Env: b.Env,
 		TimeoutSeconds: max(1, int(time.Until(deadline).Round(time.Second).Seconds())),
 		Labels:         map[string]string{},
 	}

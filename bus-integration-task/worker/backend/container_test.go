@@ -254,6 +254,29 @@ func TestContainerAttemptHasARecord(t *testing.T) {
 	}
 }
 
+// The runs of a worker that was killed go on in the integration, until the next attempt.
+func TestContainersOfAKilledWorkerAreDeleted(t *testing.T) {
+	t.Parallel()
+	b, bus := newContainer(t)
+	b.Recorder = &runs.Records{Root: filepath.Join(t.TempDir(), "runs"), Required: true}
+	opened := make(chan backend.Conversation, 1)
+	forever := backend.Attempt{Workdir: t.TempDir(), Labels: backend.RecordLabels("m", "t", ""), Commands: backend.Commands{Main: shell("sleep 1000")}}
+	killed, err := b.Start(t.Context(), forever, backend.Listener{Opened: func(c backend.Conversation) { opened <- c }})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { killed.Stop(context.Background(), "") })
+	next := forever
+	next.Labels, next.Commands.Main = backend.RecordLabels("m", "t", (<-opened).RunID), shell("true")
+	start(t, b, next).finish(backend.Completed)
+	if len(bus.Events(containers.NameDeleteRequest)) != 3 {
+		t.Fatal("the runs were not deleted")
+	}
+	if o := killed.Outcome(); o.Result != backend.Canceled || !strings.Contains(o.Err.Error(), "the container was deleted") {
+		t.Errorf("%+v", o)
+	}
+}
+
 // brokenBus refuses to publish, and its streams end at once.
 type brokenBus struct{ memorybus.Bus }
 
