@@ -75,6 +75,11 @@ func TestEndToolsLeavesTheAgentAlone(t *testing.T) {
 	}
 	tools := []id{reported(t, file("tool")), reported(t, file("stubborn"))}
 	helper := reported(t, file("helper"))
+	stopping := make(chan struct{})
+	close(stopping)
+	if p.run.endTools(stopping, nil); !tools[0].alive() {
+		t.Error("a process that is to be stopped waits for the end of its tools")
+	}
 	p.EndTools()
 	for i, tool := range tools {
 		if tool.alive() {

@@ -166,16 +166,30 @@ func begin(ctx context.Context, s Spec) (*Process, error) {
 		dirs.remove()
 		return nil, &StartError{err}
 	}
+	reported := false
+	defer func() {
+		if !reported { // Started has panicked
+			p.Stop()
+			p.follow(ctx, s)
+			go p.supervise()
+		}
+	}()
 	if s.Started != nil {
 		s.Started(p.run.pid, identifyChild(p.run.pid)) // it is reaped below
 	}
+	reported = true
+	p.follow(ctx, s)
+	return p, nil
+}
+
+// follow passes on what a started process writes, and notices its end.
+func (p *Process) follow(ctx context.Context, s Spec) {
 	p.pipes.run(s, p.Stop)
 	go func() {
 		p.leader.wait()
 		close(p.exited)
 	}()
 	p.detach = context.AfterFunc(ctx, p.Stop)
-	return p, nil
 }
 
 func orDefault(d, byDefault time.Duration) time.Duration {
@@ -224,7 +238,7 @@ func (p *Process) supervise() {
 	p.err = p.pipes.finish()
 	p.exit = p.collect()
 	p.exit.Stopped = stopped
-	p.exit.Swept = swept
+	p.exit.Swept = swept + killLeft()
 	p.exit.Survived += survived
 }
 

@@ -180,6 +180,7 @@ type registry struct {
 	begun   int // runs that have, or may have, a leader that is not in leaders
 	leaders map[int]*run
 	marks   map[uint64]int // to the PID of the leader
+	since   uint64         // start of the first run whose processes may be left, 0 for none
 }
 
 // begin announces a run whose leader is about to be started; add or giveUp follows.
@@ -204,6 +205,9 @@ func (g *registry) add(r *run) {
 		g.marks = make(map[uint64]int)
 	}
 	g.leaders[r.pid] = r
+	if g.since == 0 {
+		g.since = r.from.born
+	}
 	if r.mark != 0 {
 		g.marks[r.mark] = r.pid
 	}

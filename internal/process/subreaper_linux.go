@@ -110,13 +110,16 @@ func children() (pids []int, ok bool) {
 // that, until nothing of it is left or the hunt is over. To list children and signal
 // them takes less time than to fork, so not even a process that forks and exits for
 // ever escapes, without mark and environment.
-func (r *run) killAdopted(h *hunt) {
-	for r.adopted() && !h.over() {
+func (r *run) killAdopted(h *hunt) { killAdopted(h, r.from.born, r.adopted) }
+
+// killAdopted kills what was adopted and born since, while it is certainly of runs.
+func killAdopted(h *hunt, since uint64, certain func() bool) {
+	for certain() && !h.over() {
 		list, _ := children()
 		before := h.found
 		found := false // also what has ended by now may have left others
 		for _, pid := range list {
-			born, ended := runs.killAdopted(pid, r.from.born)
+			born, ended := runs.killAdopted(pid, since)
 			if born != 0 {
 				h.find(pid, born)
 				h.killed[pid] = born
@@ -129,6 +132,36 @@ func (r *run) killAdopted(h *hunt) {
 		if h.found == before {
 			time.Sleep(100 * time.Microsecond) // it needs time to die
 		}
+	}
+}
+
+// killLeft kills what this process has adopted of runs that have all ended, and returns
+// how many that were. A run that ends while another one lives cannot kill its own: it may
+// be of the other one.
+func killLeft() (killed int) {
+	since, over := runs.left()
+	if !over || !adoptsAll.Load() {
+		return 0
+	}
+	h := newHunt(sweepLimit, chaseLimit)
+	killAdopted(h, since, func() bool { _, over := runs.left(); return over })
+	runs.settle()
+	return len(h.killed)
+}
+
+// left returns since when runs may have left processes; false while there is a run.
+func (g *registry) left() (since uint64, over bool) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	return g.since, g.since != 0 && len(g.leaders) == 0 && g.begun == 0
+}
+
+// settle notes that nothing is left of runs that have ended.
+func (g *registry) settle() {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	if len(g.leaders) == 0 && g.begun == 0 {
+		g.since = 0
 	}
 }
 

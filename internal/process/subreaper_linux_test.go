@@ -23,6 +23,7 @@ func init() {
 	actions["adopt all"] = adoptAll
 	actions["leak"] = leak
 	actions["orphans"] = orphans
+	actions["overlap"] = overlap
 	actions["outrun"] = outrun
 }
 
@@ -34,6 +35,11 @@ func TestSubreaperEndsAndReapsOrphansOfItsRunsOnly(t *testing.T) {
 func TestLoneSubreaperNeedsNoMark(t *testing.T) {
 	t.Parallel()
 	inOwnProcess(t, step{Do: "adopt all", Text: t.TempDir()})
+}
+
+func TestLoneSubreaperKillsOrphansOfOverlappingRuns(t *testing.T) {
+	t.Parallel()
+	inOwnProcess(t, step{Do: "overlap", Text: t.TempDir()})
 }
 
 func TestNothingIsLeftInThisProcess(t *testing.T) {
@@ -134,6 +140,39 @@ func adoptAll(s step) {
 		wrong("got %+v, %v", exit, err)
 	}
 	if !readID(id).reaped() {
+		wrong("it is not ended and reaped")
+		readID(id).kill()
+	}
+}
+
+// overlap has an orphan that belongs to a run only by its parent, and another run that
+// begins before the first one ends, and ends after it.
+func overlap(s step) {
+	check(BecomeSubreaper(true))
+	id, between, second := s.Text+"/id", s.Text+"/between", s.Text+"/second"
+	steps := []step{
+		{Do: "marked"},
+		{Do: "spawn", Child: &child{Session: true, Steps: []step{
+			{Do: "report", Text: between}, {Do: "unmark"},
+			{Do: "spawn", Child: &child{Cleared: true, Session: true, Steps: []step{
+				{Do: "outlive", Text: between}, {Do: "ignore"}, {Do: "report", Text: id}, {Do: "hang"},
+			}}},
+		}}},
+		{Do: "await", Text: id}, {Do: "await", Text: second},
+	}
+	first, err := Start(testContext, Spec{Path: executable(), Args: fakeArgs(steps), Env: os.Environ(), Dir: s.Text})
+	check(err)
+	await(id)
+	p, err := Start(testContext, Spec{Path: executable(), Args: fakeArgs([]step{{Do: "report", Text: second}, {Do: "cat"}}), Env: os.Environ(), Dir: s.Text, Interactive: true})
+	check(err)
+	if exit, err := first.Wait(); err != nil || exit != (Exit{}) {
+		wrong("the first run: %+v, %v", exit, err)
+	}
+	check(p.Input().Close())
+	if exit, err := p.Wait(); err != nil || exit != (Exit{Swept: 1}) {
+		wrong("the second run: %+v, %v", exit, err)
+	}
+	if !readID(id).reaped() || hasChildren() {
 		wrong("it is not ended and reaped")
 		readID(id).kill()
 	}

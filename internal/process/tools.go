@@ -33,18 +33,25 @@ func (p *Process) serve() bool {
 		case <-p.stopping:
 			return p.waitExit(p.stopping, 0) // it may have exited as well
 		case ended := <-p.endTools:
-			p.run.endTools()
+			p.run.endTools(p.stopping, p.exited)
 			close(ended)
 		}
 	}
 }
 
-// endTools ends the members outside the leader's session.
-func (r *run) endTools() {
+// endTools ends the members outside the leader's session, unless all are to be ended.
+func (r *run) endTools(stopping, exited <-chan struct{}) {
 	asked := map[int]uint64{} // PID to start time
 	kill := time.Now().Add(toolGrace)
 	giveUp := kill.Add(sweepLimit)
 	for pause := time.Millisecond; ; pause = min(2*pause, 20*time.Millisecond) {
+		select {
+		case <-stopping:
+			return
+		case <-exited:
+			return
+		default:
+		}
 		alive, err := r.look()
 		left := 0
 		for _, m := range alive {
@@ -62,6 +69,10 @@ func (r *run) endTools() {
 		if left == 0 && !isIncomplete(err) || time.Now().After(giveUp) {
 			return
 		}
-		time.Sleep(pause)
+		select {
+		case <-time.After(pause):
+		case <-stopping:
+		case <-exited:
+		}
 	}
 }
