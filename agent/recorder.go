@@ -45,6 +45,10 @@ type Recordable struct {
 	// runner.Mask, must not be written anywhere.
 	Environ []string
 
+	// Secrets are further secrets, as entries "NAME=value" like those of Environ: the
+	// ones of MCP servers, see [MCPSecrets].
+	Secrets []string
+
 	// ForeignEnv names variables that the run should not have: credentials of
 	// other runtimes, and variables that an agent sets for its own tools.
 	ForeignEnv []string

@@ -4,10 +4,12 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 )
 
 func TestMCPServersAreSettledBeforeTheStart(t *testing.T) {
@@ -48,6 +50,13 @@ func TestMCPServersAreSettledBeforeTheStart(t *testing.T) {
 	if exit, ok := errors.AsType[*agent.ExitError](err); !ok || exit.Stderr != "seen-***" {
 		t.Errorf("a run that fails: %#v, want an error without the secret", err)
 	}
+	seen := new(recorder)
+	b.Recorder = seen
+	_, err = b.Run(t.Context(), req, agent.Output{})
+	if got := runner.Mask(slices.Concat(seen.run.Environ, seen.run.Secrets), seen.stderr.String()); got != "seen-***\n" {
+		t.Errorf("what is recorded: %q, %v", got, err)
+	}
+	b.Recorder = nil
 	planted := filepath.Join(b.dir, "server")
 	if err := os.WriteFile(planted, []byte("#!/bin/sh\n"), 0o755); err != nil {
 		t.Fatal(err)

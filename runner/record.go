@@ -64,7 +64,7 @@ func (p *prepared) askRecorder(ctx context.Context, r *Runner) error {
 		version = nil
 	}
 	recording, err := r.Recorder.Record(ctx, agent.Recordable{
-		Start: p.start(), Request: req, Root: p.inv.Root, Environ: p.environ(), ForeignEnv: r.registry().ForeignEnv(p.selection.Runtime),
+		Start: p.start(), Request: req, Root: p.inv.Root, Environ: p.environ(), Secrets: agent.MCPSecrets(p.inv.MCPServers), ForeignEnv: r.registry().ForeignEnv(p.selection.Runtime),
 		Provider: p.provider(), Session: p.purpose.talks(), Version: version, Warn: p.warn,
 	})
 	if err != nil {

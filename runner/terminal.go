@@ -32,9 +32,7 @@ func (p *prepared) openTerminal(ctx context.Context, open engine.OpenTerminal, o
 			closed(err)
 		}
 	}
-	if p.out.Started != nil {
-		p.out.Started(p.start())
-	}
+	p.announce(ctx, record)
 	opening, cancel := context.WithTimeout(ctx, p.req.Timeout)
 	defer cancel()
 	p.began.Store(true) // it can end before open returns
@@ -44,6 +42,7 @@ func (p *prepared) openTerminal(ctx context.Context, open engine.OpenTerminal, o
 		Path:      p.selection.Path,
 		Args:      p.command.Args,
 		Env:       p.maskedEnviron(),
+		Secrets:   agent.MCPSecrets(p.inv.MCPServers),
 		EmptyDirs: p.selection.Runtime.EmptyDirs,
 		Terminal:  p.selection.Runtime.Terminal.Terminal,
 		SessionID: p.setup.SessionID,

@@ -9,6 +9,7 @@ import (
 	"math/rand/v2"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -149,7 +150,7 @@ func (s *Records) taskOf(project, run string) string {
 
 // begin makes the folder of a run with its first files, and announces the run.
 func (s *Records) begin(ctx context.Context, run *agent.Recordable, labels agent.Labels) (*record, string, error) {
-	r := &record{store: s, ctx: ctx, mask: runner.NewMasker(run.Environ), warn: run.Warn, maxAnswer: maxAnswer}
+	r := &record{store: s, ctx: ctx, mask: runner.NewMasker(slices.Concat(run.Environ, run.Secrets)), warn: run.Warn, maxAnswer: maxAnswer}
 	r.task = filepath.Join(s.Root, labels.Project, labels.Task)
 	r.bus = filepath.Join(r.task, busName)
 	r.info = newInfo(run, labels)

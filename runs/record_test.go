@@ -285,8 +285,14 @@ func TestInvalidLabelsAreRefused(t *testing.T) {
 func TestRecordIsMasked(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, &runs.Records{})
-	req := b.request("stderr $FAKE_API_KEY", "say text:$FAKE_API_KEY and $XAI_API_KEY", `say text:{"x":"sk-\"very\\secret"}`, "say change:$FAKE_API_KEY", "environ", "say quota:$FAKE_API_KEY")
+	rt, _ := b.Registry.Lookup("fake")
+	rt.Run.Options.MCPServers = true
+	if err := b.Registry.Replace(rt); err != nil {
+		t.Fatal(err)
+	}
+	req := b.request("stderr $FAKE_API_KEY mcp-pass", "say text:$FAKE_API_KEY, mcp-pass and $XAI_API_KEY", `say text:{"x":"sk-\"very\\secret"}`, "say change:$FAKE_API_KEY", "environ", "say quota:$FAKE_API_KEY")
 	req.Prompt = "use " + secret
+	req.MCPServers = []agent.MCPServer{{Name: "a", URL: "https://example.com/", Headers: map[string]string{"Authorization": "Bearer mcp-pass"}}}
 	_, dir, _ := b.run(t, req)
 	if got, want := read(t, dir, "events.ndjson"), `"diff":"@@ -0,0 +1 @@\n+***\n"`; !strings.Contains(got, want) {
 		t.Errorf("events.ndjson has no %s:\n%s", want, got)
@@ -298,7 +304,7 @@ func TestRecordIsMasked(t *testing.T) {
 		}
 		files++
 		text := read(t, path)
-		for _, s := range []string{secret, `very\\secret`, "sk-xai-secret"} {
+		for _, s := range []string{secret, `very\\secret`, "sk-xai-secret", "mcp-pass"} {
 			if strings.Contains(text, s) {
 				t.Errorf("%s has %s:\n%s", path, s, text)
 			}

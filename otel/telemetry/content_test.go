@@ -16,6 +16,7 @@ func recordTexts(b *recorder, prompt, input, output, text, reason string) {
 	run := recordable()
 	run.Request.Prompt = prompt
 	run.Environ = append(run.Environ, `QUOTED_TOKEN=a"b\c<d>é8`, "OTEL_EXPORTER_OTLP_HEADERS=authorization=Bearer%20collector-pass,x-tenant=tenant-pass")
+	run.Secrets = []string{"HEADER_SECRET=mcp-pass"}
 	r := b.record(b.t.Context(), run)
 	b.send(r, agent.Event{Kind: agent.KindText, Text: text}, agent.Event{Kind: agent.KindThinking, Text: text},
 		call("c", "shell", input), result("c", output),
@@ -67,7 +68,7 @@ func TestInputThatComesLater(t *testing.T) {
 // The secrets are masked in any JSON encoding.
 func TestSecretsAreMasked(t *testing.T) {
 	t.Parallel()
-	secrets := []string{"sk-very-secret", `a"b\c<d>é8`, "collector-pass", "tenant-pass"}
+	secrets := []string{"sk-very-secret", `a"b\c<d>é8`, "collector-pass", "tenant-pass", "mcp-pass"}
 	for _, content := range []bool{true, false} {
 		for _, secret := range secrets {
 			t.Run(fmt.Sprint(content, secret), func(t *testing.T) {
@@ -83,6 +84,7 @@ func TestSecretsAreMasked(t *testing.T) {
 					Start:    agent.Start{Runtime: "r-" + secret, Model: "m-" + secret},
 					Request:  agent.Request{Labels: agent.Labels{Project: secret, Task: secret, Parent: secret, Previous: secret}, Access: agent.Access(secret)},
 					Environ:  []string{"MY_API_KEY=sk-very-secret", `QUOTED_TOKEN=a"b\c<d>é8`, "OTEL_EXPORTER_OTLP_TRACES_HEADERS=authorization=Bearer collector-pass, x-tenant=tenant-pass"},
+					Secrets:  []string{"HEADER_SECRET=mcp-pass"},
 					Provider: secret,
 				})
 				b.send(r, agent.Event{Kind: agent.KindSessionStarted, SessionID: secret, Model: secret}, call("c-"+secret, secret, secret), result("c-"+secret, secret))

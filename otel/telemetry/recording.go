@@ -3,6 +3,7 @@ package telemetry
 import (
 	"cmp"
 	"context"
+	"slices"
 	"sync"
 	"time"
 
@@ -53,7 +54,7 @@ type invocation struct {
 // begin starts the span of run.
 func (r *Recorder) begin(ctx context.Context, run agent.Recordable) *recording {
 	rec := &recording{
-		Recorder: r, session: run.Session, mask: newMasker(run.Environ),
+		Recorder: r, session: run.Session, mask: newMasker(slices.Concat(run.Environ, run.Secrets)),
 		resumed:      run.Request.Resume != "" || run.Request.Continue,
 		conversation: run.Request.Resume,
 	}

@@ -102,6 +102,9 @@ type Program struct {
 	Path string
 	Args []string
 	Env  []string
+	// Secrets are further secrets that are masked, as entries "NAME=value", besides
+	// those of Env.
+	Secrets []string
 	// EmptyDirs names directories that the CLI leaves in its workdir. Those that were
 	// absent before and are empty at the end are removed.
 	EmptyDirs []string

@@ -13,7 +13,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/busdk/bus-agent/agent"
-	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -71,7 +70,7 @@ func (e *paneEngine) observe(ctx context.Context, s screen, now time.Time) func(
 	}
 	text := e.requestText(ctx, s)
 	*r = request{number: r.number + 1, kind: kind, shown: s, before: r.before}
-	event := &agent.Event{Kind: agent.KindApproval, ApprovalID: r.id(), Text: runner.Mask(e.env, text)}
+	event := &agent.Event{Kind: agent.KindApproval, ApprovalID: r.id(), Text: e.mask.Text(text)}
 	return func() {
 		closed()
 		e.sink.Event(event)

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -15,7 +16,7 @@ import (
 type paneEngine struct {
 	runtime  string
 	terminal terminal
-	env      []string
+	mask     *runner.Masker
 	// sessionID returns the CLI's ID of the session; see engine.Program.
 	sessionID func() string
 	begin     func(ctx context.Context) (pane, error)
@@ -41,9 +42,9 @@ func (l lock) Unlock() { <-l }
 
 var _ engine.Engine = (*paneEngine)(nil)
 
-func newEngine(runtime string, t engine.Terminal, env []string, begin func(ctx context.Context) (pane, error)) *paneEngine {
+func newEngine(runtime string, t engine.Terminal, mask *runner.Masker, begin func(ctx context.Context) (pane, error)) *paneEngine {
 	return &paneEngine{
-		runtime: runtime, terminal: withDefaults(t), env: env, begin: begin,
+		runtime: runtime, terminal: withDefaults(t), mask: mask, begin: begin,
 		sessionID: func() string { return "" },
 		mu:        make(lock, 1),
 		turns:     make(chan *turn, 1), ended: make(chan struct{}),
@@ -143,7 +144,7 @@ func (e *paneEngine) awaitIdle(ctx context.Context) error {
 			if asks {
 				return errAsks
 			}
-			return screenError(e.env, errBusy, s)
+			return screenError(e.mask, errBusy, s)
 		}
 		if err := sleep(ctx, poll); err != nil {
 			return err

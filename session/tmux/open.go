@@ -56,7 +56,7 @@ func Start(ctx context.Context, o Options, start engine.Start) (engine.Engine, e
 	if o.Started != nil {
 		o.Started(s.process.Pid(), s.Socket())
 	}
-	e := newEngine(o.Runtime, o.Terminal, s.env, func(ctx context.Context) (pane, error) {
+	e := newEngine(o.Runtime, o.Terminal, s.mask, func(ctx context.Context) (pane, error) {
 		p, err := s.newPane(ctx, start.Workdir, o.Path, o.Args)
 		if err != nil {
 			return nil, err // no pane in an interface

@@ -190,7 +190,7 @@ const shownLines = 20
 
 // exitError returns how the agent ended.
 func (s *server) exitError(last screen) error {
-	return &agent.ExitError{Code: last.status, Signal: signalName(last.signal), Stderr: runner.Mask(s.env, last.tail(shownLines))}
+	return &agent.ExitError{Code: last.status, Signal: signalName(last.signal), Stderr: s.mask.Text(last.tail(shownLines))}
 }
 
 // signalName returns the name of a signal, which tmux reports by its number or by its
@@ -206,9 +206,9 @@ func signalName(s string) string {
 }
 
 // screenError adds what the terminal shows to an error.
-func screenError(env []string, err error, s screen) error {
+func screenError(mask *runner.Masker, err error, s screen) error {
 	if len(s.lines) == 0 {
 		return fmt.Errorf("%w; the terminal is empty", err)
 	}
-	return fmt.Errorf("%w; the terminal shows:\n%s", err, runner.Mask(env, s.tail(shownLines)))
+	return fmt.Errorf("%w; the terminal shows:\n%s", err, mask.Text(s.tail(shownLines)))
 }

@@ -65,7 +65,7 @@ func (e *paneEngine) ready(ctx context.Context, resumed bool) error {
 			return nil
 		case waited >= e.terminal.StartTimeout:
 			return &agent.Error{Kind: agent.ErrTimeout, Runtime: e.runtime,
-				Err: screenError(e.env, fmt.Errorf("the agent is not ready after %v", e.terminal.StartTimeout), s)}
+				Err: screenError(e.mask, fmt.Errorf("the agent is not ready after %v", e.terminal.StartTimeout), s)}
 		}
 		if err := sleep(ctx, poll); err != nil {
 			return err

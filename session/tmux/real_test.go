@@ -345,9 +345,13 @@ func TestEndOfTheAgent(t *testing.T) {
 		t.Run(text, func(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
-			r := openReal(t, options(stub{PIDs: dir}), dir)
-			if _, err := r.say("child"); err != nil {
-				t.Fatal(err)
+			o := options(stub{PIDs: dir})
+			o.Secrets = []string{"HEADER_SECRET=mcp-pass"}
+			r := openReal(t, o, dir)
+			for _, before := range []string{"child", "mcp-pass"} {
+				if _, err := r.say(before); err != nil {
+					t.Fatal(err)
+				}
 			}
 			_, err := r.say(text)
 			exit, failed := errors.AsType[*agent.ExitError](err)
@@ -358,7 +362,7 @@ func TestEndOfTheAgent(t *testing.T) {
 				if failed {
 					t.Error(exit)
 				}
-			case !failed || exit.Code != want.Code || exit.Signal != want.Signal || !strings.Contains(exit.Stderr, text):
+			case !failed || exit.Code != want.Code || exit.Signal != want.Signal || !strings.Contains(exit.Stderr, text) || strings.Contains(exit.Stderr, "mcp-pass"):
 				t.Errorf("%v: %+v", err, exit)
 			}
 			<-r.Done()

@@ -9,12 +9,14 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -32,6 +34,7 @@ const (
 type server struct {
 	tmux     string // the executable
 	env      []string
+	mask     *runner.Masker
 	folder   string // of the socket; only the user can open it
 	claim    *process.Claim
 	process  *process.Process
@@ -44,7 +47,7 @@ type server struct {
 
 // startServer starts a server for a program in dir. It keeps running when ctx ends.
 func startServer(ctx context.Context, tmux, dir string, p *engine.Program) (*server, error) {
-	s := &server{tmux: tmux, env: withoutTmux(p.Env), over: p.Ended, done: make(chan struct{})}
+	s := &server{tmux: tmux, env: withoutTmux(p.Env), mask: runner.NewMasker(slices.Concat(p.Env, p.Secrets)), over: p.Ended, done: make(chan struct{})}
 	var err error
 	parent := os.TempDir()
 	if len(parent) > maxSocket-2*len(process.TempPrefix) {
