@@ -38,6 +38,13 @@ func (p *panics) guard(f func() error) (err error) {
 	return err
 }
 
+// happened reports whether a callback did not return.
+func (p *panics) happened() bool {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.err != nil
+}
+
 // rethrow resumes the first panic. The error is errCallback when a callback ended
 // its goroutine without one.
 func (p *panics) rethrow() error {

@@ -104,13 +104,12 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	record := &sessionRecording{prepared: p, begun: time.Now()}
 	record.watch(&options)
 	environ := p.maskedEnviron()
-	if p.out.Started != nil {
-		p.out.Started(p.start())
-	}
+	p.announce(ctx, record)
 	output, fromAgent := io.Pipe()
 	a := &sessionAgent{prepared: p, output: fromAgent, stderr: newStderrTail(p.secrets), done: make(chan struct{})}
 	a.retries = p.watchRetries(&options, a.running)
 	a.retryLine = a.retries.lines()
+	callbacks := panics{stop: func(error) {}}
 	var err error
 	a.process, err = process.Start(context.WithoutCancel(ctx), process.Spec{
 		Path:        p.selection.Path,
@@ -121,14 +120,23 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 		Files:       p.files(),
 		Stdout:      p.recordedStdout(fromAgent),
 		Stderr:      writerFunc(a.writeStderr),
-		Started:     p.started,
-		EmptyDirs:   p.selection.Runtime.EmptyDirs,
+		Started: func(pid int, identity string) {
+			_ = callbacks.guard(func() error { p.started(pid, identity); return nil }) // it is thrown again below
+		},
+		EmptyDirs: p.selection.Runtime.EmptyDirs,
 	})
 	if err != nil {
 		p.close(ctx)
 		err = &agent.Error{Kind: agent.ErrAgent, Runtime: p.req.Runtime, Err: cannotStart(p.selection, err)}
 		record.end(engine.Info{}, -1, "", err)
 		return nil, err
+	}
+	if callbacks.happened() {
+		output.CloseWithError(errPanicked)
+		a.Stop()
+		a.wait()
+		record.end(engine.Info{}, a.exit.Code, a.exit.Signal, canceled(p.req.Runtime, errPanicked))
+		return nil, callbacks.rethrow()
 	}
 	record.setStop(a.Stop)
 	go a.wait()
@@ -145,6 +153,21 @@ func (p *prepared) open(ctx context.Context, options session.Options) (*session.
 	a.session.Store(s)
 	recorded.follow(s, record)
 	return s, nil
+}
+
+// announce calls Output.Started. If that does not return, nothing of the session is left.
+func (p *prepared) announce(ctx context.Context, record *sessionRecording) {
+	returned := false
+	defer func() {
+		if !returned {
+			p.close(ctx)
+			record.end(engine.Info{}, -1, "", canceled(p.req.Runtime, errPanicked))
+		}
+	}()
+	if p.out.Started != nil {
+		p.out.Started(p.start())
+	}
+	returned = true
 }
 
 // recordedStdout returns a writer that passes output to the recorder first.
@@ -190,6 +213,9 @@ func (a *sessionAgent) Done() <-chan struct{} { return a.done }
 
 // PID is for session.Session.PID.
 func (a *sessionAgent) PID() int { return a.process.Pid() }
+
+// Mask is for errors of session.Session.
+func (a *sessionAgent) Mask(text string) string { return a.secrets.Text(text) }
 
 // running reports whether the agent has a turn.
 func (a *sessionAgent) running() bool {

@@ -249,6 +249,104 @@ func TestSessionThatItsEngineRefusesNamesTheCause(t *testing.T) {
 	}
 }
 
+// An agent can repeat a secret in its errors.
+func TestErrorsOfSessionsAreMasked(t *testing.T) {
+	t.Parallel()
+	const text = "the key sk-very-secret is not valid"
+	for name, make := range map[string]func() engine.Engine{
+		"open": func() engine.Engine { return &refusingEngine{refusal: errors.New(text)} },
+		"open with a kind": func() engine.Engine {
+			return &refusingEngine{refusal: &agent.Error{Kind: agent.ErrAgent, Err: errors.New(text)}}
+		},
+		"turn": func() engine.Engine { return &failingEngine{result: text} },
+		"send": func() engine.Engine { return &failingEngine{err: errors.New(text)} },
+		"end":  func() engine.Engine { return &failingEngine{closed: errors.New(text)} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := conversing(t)
+			rt, _ := b.Registry.Lookup("talker")
+			rt.Session.Engine = func(registry.Invocation) engine.Engine { return make() }
+			if err := b.Registry.Replace(rt); err != nil {
+				t.Fatal(err)
+			}
+			s, err := b.StartSession(t.Context(), b.sessionRequest("say beat:", "converse"), session.Options{})
+			if err == nil {
+				_, err = s.Send(session.Message{Text: "x"}).Wait(t.Context())
+				s.Stop(t.Context(), "")
+			}
+			if err == nil || !errors.Is(err, agent.ErrAgent) || !strings.Contains(err.Error(), "the key *** is not valid") {
+				t.Errorf("%v", err)
+			}
+		})
+	}
+}
+
+// failingEngine fails at the first message: by the result of the turn, by an error, or by
+// the end of the agent.
+type failingEngine struct {
+	lineEngine
+	sink   engine.Sink
+	result string
+	err    error
+	closed error
+}
+
+func (e *failingEngine) Open(ctx context.Context, t engine.Transport, start engine.Start, sink engine.Sink) (engine.Info, error) {
+	e.sink = sink
+	if e.closed != nil {
+		sink = endless{sink}
+	}
+	return e.lineEngine.Open(ctx, t, start, sink)
+}
+
+func (e *failingEngine) Send(context.Context, string) error {
+	switch {
+	case e.result != "":
+		go e.sink.Event(&agent.Event{Kind: agent.KindResult, Failed: true, Text: e.result})
+	case e.closed != nil:
+		go e.sink.Closed(e.closed)
+	}
+	return e.err
+}
+
+// endless keeps the end of the output to itself.
+type endless struct{ engine.Sink }
+
+func (endless) Closed(error) {}
+
+// A callback that panics leaves no agent and no files.
+func TestPanicOfASessionsCallback(t *testing.T) {
+	t.Parallel()
+	for name, set := range map[string]func(*bench, *session.Options){
+		"started":  func(_ *bench, o *session.Options) { o.Started = func(agent.Start) { panic("mine") } },
+		"recorder": func(b *bench, _ *session.Options) { b.Recorder = panickingRecorder{} },
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := conversing(t)
+			var o session.Options
+			set(b, &o)
+			defer func() {
+				if value := recover(); value != "mine" {
+					t.Errorf("recovered %v, want the callback's panic", value)
+				}
+				if left := b.leftBehind(t); len(left) > 0 {
+					t.Errorf("left behind: %v", left)
+				}
+			}()
+			_, err := b.StartSession(t.Context(), b.sessionRequest("say beat:", "converse"), o)
+			t.Errorf("StartSession = %v, want a panic", err)
+		})
+	}
+}
+
+type panickingRecorder struct{}
+
+func (panickingRecorder) Record(context.Context, agent.Recordable) (agent.Recording, error) {
+	return agent.Recording{Started: func(agent.Process) { panic("mine") }}, nil
+}
+
 // refusingEngine opens no session.
 type refusingEngine struct {
 	lineEngine

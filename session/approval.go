@@ -103,7 +103,7 @@ func (s *Session) Answer(ctx context.Context, approvalID string, d Decision) err
 	if d == Cancel {
 		return s.cancel(ctx, approvalID)
 	}
-	return deliver(ctx, func(ctx context.Context) error { return s.engine.Answer(ctx, approvalID, d) })
+	return s.masked(deliver(ctx, func(ctx context.Context) error { return s.engine.Answer(ctx, approvalID, d) }))
 }
 
 // cancel answers an approval request by the end of the turn.
@@ -114,7 +114,7 @@ func (s *Session) cancel(ctx context.Context, approvalID string) error {
 		t.interrupts++
 	}
 	s.mu.Unlock()
-	return deliver(ctx, func(ctx context.Context) error {
+	return s.masked(deliver(ctx, func(ctx context.Context) error {
 		err := s.engine.Answer(ctx, approvalID, Cancel)
 		if err != nil && t != nil {
 			s.mu.Lock()
@@ -123,7 +123,7 @@ func (s *Session) cancel(ctx context.Context, approvalID string) error {
 			s.signal()
 		}
 		return err
-	})
+	}))
 }
 
 // deliver passes an answer to the engine, whose request nothing else would answer: the end

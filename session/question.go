@@ -112,7 +112,7 @@ func (s *Session) AnswerQuestions(ctx context.Context, id string, answers [][]st
 	if ctx.Err() != nil {
 		return context.Cause(ctx)
 	}
-	err := deliver(ctx, func(ctx context.Context) error { return e.AnswerQuestions(ctx, id, answers) })
+	err := s.masked(deliver(ctx, func(ctx context.Context) error { return e.AnswerQuestions(ctx, id, answers) }))
 	if errors.Is(err, agent.ErrUsage) {
 		return err
 	}

@@ -88,6 +88,7 @@ func Open(ctx context.Context, runtime string, e engine.Engine, p engine.Process
 
 // openError gives the error of an engine that could not open a kind.
 func (s *Session) openError(ctx context.Context, err error) error {
+	err = s.masked(err)
 	if _, ok := errors.AsType[*agent.Error](err); ok {
 		return err
 	}
@@ -100,6 +101,38 @@ func (s *Session) openError(ctx context.Context, err error) error {
 	}
 	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("the session cannot be opened: %w", err)}
 }
+
+// masked returns err without the secrets that an agent may repeat in it. Its kind stays.
+func (s *Session) masked(err error) error {
+	if err == nil {
+		return nil
+	}
+	text := s.mask(err.Error())
+	if text == err.Error() {
+		return err
+	}
+	if e, ok := err.(*agent.Error); ok {
+		return &agent.Error{Kind: e.Kind, Runtime: e.Runtime, Err: s.masked(e.Err)}
+	}
+	return &maskedError{text, err}
+}
+
+// mask returns a text of the agent without secrets, if the process knows them.
+func (s *Session) mask(text string) string {
+	if p, ok := s.process.(interface{ Mask(string) string }); ok {
+		return p.Mask(text)
+	}
+	return text
+}
+
+type maskedError struct {
+	text string
+	error
+}
+
+func (e *maskedError) Error() string { return e.text }
+
+func (e *maskedError) Unwrap() error { return e.error }
 
 func merge(i *engine.Info, other engine.Info) {
 	if other.SessionID != "" {
@@ -211,7 +244,7 @@ func (s *Session) add(list *[]*Turn, t *Turn) {
 }
 
 func (s *Session) undelivered(kind, why error) error {
-	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("%w: %w", ErrNotDelivered, why)}
+	return &agent.Error{Kind: kind, Runtime: s.runtime, Err: fmt.Errorf("%w: %w", ErrNotDelivered, s.masked(why))}
 }
 
 // expired returns the error of a turn that was not begun within its time.
@@ -368,7 +401,7 @@ func (s *Session) adjust(ctx context.Context, set func(engine.Adjuster) error) e
 		return err
 	}
 	defer s.unlock()
-	return set(a)
+	return s.masked(set(a))
 }
 
 // Interrupt ends the turn that is running, and the tools it has started. It returns
@@ -395,7 +428,7 @@ func (s *Session) interrupt(ctx context.Context, t *Turn) error {
 	}
 	s.interrupts--
 	s.signal()
-	return err
+	return s.masked(err)
 }
 
 // beginInterrupt returns the running turn, which is to be interrupted, nil for none,

@@ -87,7 +87,7 @@ func (s *Session) verdict(t *Turn, e *agent.Event) error {
 	if !e.Failed {
 		return nil
 	}
-	kind, text := agent.ErrAgent, e.Text
+	kind, text := agent.ErrAgent, s.mask(e.Text)
 	switch {
 	case e.Interrupted || t.interrupts > 0:
 		kind = agent.ErrCanceled
@@ -112,7 +112,7 @@ func (k *sink) Answered(approvalID string) { (*Session)(k).close(approvalID) }
 func (k *sink) Closed(err error) {
 	s := (*Session)(k)
 	s.withdraw()
-	s.endAll(err)
+	s.endAll(s.masked(err))
 	if s.options.Closed != nil {
 		s.options.Closed(s.Err())
 	}
