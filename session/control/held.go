@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"reflect"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -179,13 +180,16 @@ func (h *held) opened(ctx context.Context, s *session.Session, resumed bool) err
 	return nil
 }
 
-// learn notes what the runtime has reported.
+// maxReported bounds what a runtime reports, in bytes: an entry is limited.
+const maxReported = 1 << 10
+
+// learn notes what the runtime has reported. A part of an ID could not be resumed.
 func (e *Entry) learn(info engine.Info) {
-	if info.SessionID != "" && (info.SessionID != e.NativeID || e.Created.IsZero()) {
+	if info.SessionID != "" && len(info.SessionID) <= maxReported && (info.SessionID != e.NativeID || e.Created.IsZero()) {
 		e.NativeID, e.Created = info.SessionID, now()
 	}
 	if info.Model != "" {
-		e.NativeModel = info.Model
+		e.NativeModel = strings.ToValidUTF8(info.Model[:min(len(info.Model), maxReported)], "")
 	}
 }
 

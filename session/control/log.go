@@ -263,7 +263,7 @@ func lastRecords(folder string, n int) (*cursor, int64, error) {
 			if n <= 0 {
 				return
 			}
-			if numbers = append(numbers, number); len(numbers) >= 2*n && len(numbers) > 1024 {
+			if numbers = append(numbers, number); len(numbers) > 1024 && len(numbers)/2 >= n {
 				numbers = append(numbers[:0], numbers[len(numbers)-n:]...)
 			}
 		})
