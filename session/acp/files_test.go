@@ -169,6 +169,16 @@ func TestEditsAcceptedForTheSession(t *testing.T) {
 			t.Errorf("%s: %s: accepted once %v", test.decision, test.members, got)
 		}
 	}
+	e.engine.Modes = map[agent.Access]string{agent.AccessRead: "plan"}
+	set := make(chan error)
+	go func() { set <- e.engine.SetAccess(t.Context(), agent.AccessRead) }()
+	e.peer.answer(e.peer.expect("session/set_mode"), `{}`)
+	if err := <-set; err != nil {
+		t.Fatal(err)
+	}
+	if e.accepts(call(out("/file"))) {
+		t.Error("an edit that was accepted with access write is accepted with read")
+	}
 }
 
 // The user is asked about every file that a call names.

@@ -272,6 +272,9 @@ func (e *Engine) SetAccess(ctx context.Context, access agent.Access) error {
 	}
 	if err == nil {
 		e.mu.Lock()
+		if access != e.access { // what was accepted for the session was so with the other one
+			clear(e.accepted)
+		}
 		e.access = access
 		e.mu.Unlock()
 	}
