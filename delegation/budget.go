@@ -31,6 +31,19 @@ func (b *budget) agent() (ended func(), err error) {
 	}), nil
 }
 
+// again counts a further run in the time of a turn.
+func (b *budget) again() error {
+	b.mu.Lock()
+	defer b.mu.Unlock()
+	if b.used >= b.runs {
+		return b.spent()
+	}
+	b.used++
+	return nil
+}
+
+func (b *budget) spent() error { return limitf("all %d runs and messages are used", b.runs) }
+
 // turn counts a run or message and returns how long it may take: want, or the limit if
 // that is zero or more than it. Its end is reported by the returned function.
 func (b *budget) turn(want time.Duration) (limit time.Duration, ended func(), err error) {
@@ -42,7 +55,7 @@ func (b *budget) turn(want time.Duration) (limit time.Duration, ended func(), er
 	}
 	switch {
 	case b.used >= b.runs:
-		return 0, nil, limitf("all %d runs and messages are used", b.runs)
+		return 0, nil, b.spent()
 	case limit <= 0:
 		return 0, nil, limitf("the time of all runs is used")
 	}

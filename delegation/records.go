@@ -81,11 +81,11 @@ func (b *Broker) Record(ctx context.Context, id, file string) (Record, error) {
 	}
 	records := runs.Records{Root: b.settings.RunsRoot}
 	run, err := records.Find(ctx, id)
-	if err == nil && !b.records(&run) {
-		err = agent.Usagef("run %q is not one in %s", id, b.settings.Workdir)
+	if ctx.Err() != nil {
+		return Record{}, context.Cause(ctx)
 	}
-	if err != nil {
-		return Record{}, err
+	if err != nil || !b.records(&run) { // the error can name runs elsewhere
+		return Record{}, agent.Usagef("there is no run %q in %s that can be read; write its ID in full", id, b.settings.Workdir)
 	}
 	r := record(&run)
 	content, err := run.Open(file)

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/structured"
 )
 
@@ -108,7 +109,7 @@ func (b *Broker) Run(ctx context.Context, task Task, progress func(string)) (ans
 	req.Timeout = limit
 	if schema != nil {
 		req.Schema = schema.JSON()
-		enforcer := structured.Enforcer{Next: &r, Schema: schema, Environ: b.settings.environ(), Warn: r.Warn}
+		enforcer := structured.Enforcer{Next: &countedRuns{runner: &r, budget: &b.budget}, Schema: schema, Environ: b.settings.environ(), Warn: r.Warn}
 		result, err = enforcer.Run(ctx, req, out)
 	} else {
 		result, err = r.Run(ctx, req, out)
@@ -121,6 +122,23 @@ func (b *Broker) Run(ctx context.Context, task Task, progress func(string)) (ans
 		answer.Value = json.RawMessage(result.Text)
 	}
 	return answer, err
+}
+
+// countedRuns takes the second run of a task, which asks for another answer, from the budget.
+type countedRuns struct {
+	runner *runner.Runner
+	budget *budget
+	again  bool
+}
+
+func (c *countedRuns) Run(ctx context.Context, req agent.Request, out agent.Output) (agent.Result, error) {
+	if c.again {
+		if err := c.budget.again(); err != nil {
+			return agent.Result{Runtime: req.Runtime, Model: req.Model, ExitCode: -1}, err
+		}
+	}
+	c.again = true
+	return c.runner.Run(ctx, req, out)
 }
 
 // request returns the request of a task, without its limits.

@@ -13,6 +13,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/delegation"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 func TestRunReturnsTheAnswer(t *testing.T) {
@@ -135,6 +136,22 @@ func TestRunsAreCounted(t *testing.T) {
 	}
 	if o := b.Runtimes(t.Context(), true); o.RunsLeft != 0 || o.Default != "mimic" || len(o.Runtimes) != 1 || len(o.Runtimes[0].Access) != 1 {
 		t.Errorf("%+v", o)
+	}
+}
+
+// To ask again for an answer that follows the schema is a run.
+func TestRunsOfASchemaAreCounted(t *testing.T) {
+	t.Parallel()
+	for allowed, want := range map[int]string{1: "limit", 2: "agent"} {
+		s := settings(t)
+		s.Runs, s.RunsRoot = allowed, t.TempDir()
+		s.Record = &control.RecordSettings{Root: s.RunsRoot, Required: true}
+		b := broker(t, s)
+		_, err := b.Run(t.Context(), delegation.Task{Prompt: "x", Schema: json.RawMessage(`{"type":"integer"}`)}, nil)
+		list, listErr := b.Records(t.Context(), "", "", 0)
+		if delegation.KindOf(err) != want || len(list) != allowed || listErr != nil {
+			t.Errorf("%d allowed: %d runs, %v, %v", allowed, len(list), err, listErr)
+		}
 	}
 }
 
