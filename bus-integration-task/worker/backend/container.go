@@ -173,7 +173,7 @@ func (r *containerAttempt) opened() {
 }
 
 // deletePrevious requests that the runs of the attempt before are deleted: those of a
-// worker that was killed would go on, for an integration that was not.
+// worker that was killed would continue in an integration that was not.
 func (r *containerAttempt) deletePrevious() {
 	if previous := r.given.Labels.Previous; previous != "" {
 		for n := range commandsOfAttempt {

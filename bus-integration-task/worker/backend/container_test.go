@@ -254,7 +254,7 @@ func TestContainerAttemptHasARecord(t *testing.T) {
 	}
 }
 
-// The runs of a worker that was killed go on in the integration, until the next attempt.
+// The runs of a worker that was killed continue in the integration, until the next attempt.
 func TestContainersOfAKilledWorkerAreDeleted(t *testing.T) {
 	t.Parallel()
 	b, bus := newContainer(t)
