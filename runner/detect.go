@@ -26,8 +26,11 @@ type Detected struct {
 // Available reports whether the runtime can be used.
 func (d Detected) Available() bool { return d.Path != "" && d.Disabled == "" }
 
-// Automatic reports whether the runtime may be selected automatically.
-func (d Detected) Automatic() bool { return d.Available() && !d.Runtime.NamedOnly }
+// Automatic reports whether the runtime may be selected automatically: one that cannot run
+// once is used only if it is named.
+func (d Detected) Automatic() bool {
+	return d.Available() && !d.Runtime.NamedOnly && d.Runtime.Run.Command != nil
+}
 
 // Detect returns every registered runtime in the order of automatic selection,
 // available or not: a call that names no runtime gets the first that is Automatic. It

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"os"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/instructions"
 	"github.com/busdk/bus-agent/registry"
+	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/engine"
 )
@@ -201,6 +203,10 @@ func TestRuntimeThatOnlyHoldsSessions(t *testing.T) {
 	}
 	if err := b.Registry.Register(rt); err != nil {
 		t.Fatal(err)
+	}
+	found, err := b.Detect(t.Context())
+	if i := slices.IndexFunc(found, func(d runner.Detected) bool { return d.Runtime.ID == "talks" }); err != nil || !found[i].Available() || found[i].Automatic() {
+		t.Errorf("%+v, %v", found, err)
 	}
 	req := b.request("say ok:")
 	req.Runtime = "talks"

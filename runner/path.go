@@ -70,7 +70,7 @@ func CheckInput(workdir, name string, environ []string) error {
 	case !slices.ContainsFunc(repository.untrusted, func(dir string) bool { return instructions.Contains(dir, name) }):
 		return agent.Usagef("it leads out of the repository; name the file that it leads to")
 	case !info.Mode().IsRegular() && !info.IsDir(): // which cannot be read anyway
-		return agent.Usagef("it is not a regular file of the repository; use - to read from standard input")
+		return agent.Usagef("it is in the repository and not a regular file; copy it to one")
 	}
 	return nil
 }

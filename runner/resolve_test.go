@@ -408,7 +408,7 @@ func TestVersionOnStandardError(t *testing.T) {
 			t.Fatal(err)
 		}
 		got, err := runner.Version(t.Context(), registry.Runtime{}, path, []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()})
-		if got != want || err == nil != (want != "") {
+		if got != want || errors.Is(err, runner.ErrNoVersion) != (want == "") {
 			t.Errorf("%s: Version = %q, %v", script, got, err)
 		}
 	}
@@ -425,6 +425,12 @@ func TestVersionOfAProtocol(t *testing.T) {
 	rt := registry.Runtime{VersionInput: `{"version":2}` + "\n"}
 	if got, err := runner.Version(t.Context(), rt, path, []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()}); err != nil || got != "0.16.0" {
 		t.Errorf("Version = %q, %v", got, err)
+	}
+	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '{\"jsonrpc\":\"2.0\"}'\n"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if got, err := runner.Version(t.Context(), rt, path, []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()}); !errors.Is(err, runner.ErrNoVersion) {
+		t.Errorf("the version of the protocol is that of the agent: %q, %v", got, err)
 	}
 }
 

@@ -26,6 +26,9 @@ var answerNumber = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`"version"\s*:\s*"(\d+(?:\.\d+)+[0-9A-Za-z.+-]*)`)
 })
 
+// ErrNoVersion is the error of [Version] for a CLI that says no version. It can be used.
+var ErrNoVersion = errors.New("it says no version")
+
 // Version runs the CLI of rt at path, absolute, with --version or the input
 // rt.VersionInput in an empty directory, for at most 10 seconds, and returns the number in
 // its output. It removes what the CLI writes below its Home.Env.
@@ -70,8 +73,11 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 	if match := answerNumber().FindSubmatch(said.text); rt.VersionInput != "" && match != nil {
 		return string(match[1]), nil
 	}
-	version := versionNumber().Find(said.text)
-	if version == nil {
+	var version []byte
+	if rt.VersionInput == "" {
+		version = versionNumber().Find(said.text)
+	}
+	if version == nil && rt.VersionInput == "" {
 		version = versionNumber().Find(complained.text) // pi 0.73.1 says it there
 	}
 	if start, ok := errors.AsType[*process.StartError](err); ok {
@@ -89,7 +95,7 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 	case exit.Code != 0:
 		return "", fmt.Errorf("--version ends with exit code %d", exit.Code)
 	case version == nil:
-		return "", errors.New("no version in the output of --version")
+		return "", ErrNoVersion
 	}
 	return string(version), nil
 }

@@ -2,6 +2,7 @@ package runtimes
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"slices"
@@ -118,6 +119,8 @@ func checkVersion(ctx context.Context, prog *cmdline.Program, d runner.Detected,
 	tested, verified := d.Runtime.TestedVersion, recordOf(prog, d.Runtime.ID)
 	h.Version, h.Verified = version, verified.Version
 	switch {
+	case errors.Is(err, runner.ErrNoVersion) && tested == "" && verified.Version == "": // it may have none
+		h.add("version", checkNote, "%v", err)
 	case err != nil:
 		h.add("version", checkProblem, "%v", err)
 	case verified.Version != "" && version == verified.Version:
@@ -203,6 +206,10 @@ func loginOf(prog *cmdline.Program, rt registry.Runtime) (found bool, text strin
 
 // checkRun checks what a run would do in dir.
 func checkRun(ctx context.Context, prog *cmdline.Program, r *runner.Runner, rt registry.Runtime, dir string, h *runtimeHealth) {
+	if rt.Run.Command == nil {
+		h.add("run", checkNote, "it cannot run once; start a session with it")
+		return
+	}
 	dry, err := r.DryRun(ctx, agent.Request{Runtime: rt.ID, Prompt: "?", Workdir: dir})
 	if err != nil {
 		h.add("run", checkProblem, "a run here would be refused: %v", err)

@@ -3,6 +3,7 @@ package runtimes
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"strings"
 	"sync"
@@ -125,7 +126,7 @@ func printDetected(ctx context.Context, prog *cmdline.Program, r *runner.Runner,
 		if d.Available() {
 			versions.Go(func() {
 				var err error
-				if s.Version, err = versionOf(ctx, prog, d, prog.Env.Dir); err != nil {
+				if s.Version, err = versionOf(ctx, prog, d, prog.Env.Dir); err != nil && !errors.Is(err, runner.ErrNoVersion) {
 					s.Problem = err.Error()
 				}
 			})
