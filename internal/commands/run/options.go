@@ -8,6 +8,7 @@ import (
 	urfave "github.com/urfave/cli/v2"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/fallback"
 	"github.com/busdk/bus-agent/internal/commands/cmdline"
 	"github.com/busdk/bus-agent/internal/statefile"
 	"github.com/busdk/bus-agent/runner"
@@ -128,8 +129,11 @@ func (o *Options) flags(prog *cmdline.Program) []urfave.Flag {
 
 func (o *Options) setCooldown(value string) error {
 	d, err := time.ParseDuration(value)
-	if err != nil || d < 0 {
+	switch {
+	case err != nil || d < 0:
 		return agent.Usagef("%q is not a duration such as 30s, 5m or 1h30m, and not 0", value)
+	case d > fallback.MaxCooldown:
+		return agent.Usagef("%q is longer than 30 days", value)
 	}
 	o.fallbackWait = d
 	if d == 0 {

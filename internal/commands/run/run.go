@@ -229,6 +229,8 @@ func (o *Options) chain(ctx context.Context, r *runner.Runner) (*fallback.Chain,
 		return nil, cmdline.Misusef("--fallback starts new sessions; leave it or --resume and --continue out")
 	case len(o.Args) > 0:
 		return nil, cmdline.Misusef("the arguments after -- are for one CLI; leave them or --fallback out")
+	case len(o.AllowTools)+len(o.DenyTools) > 0:
+		return nil, cmdline.Misusef("the names of tools are those of one CLI; leave --allow-tool and --deny-tool or --fallback out")
 	}
 	return chain, nil
 }
