@@ -1,10 +1,12 @@
 package control
 
 import (
+	"errors"
 	"math"
 	"strings"
 	"testing"
 
+	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -67,5 +69,15 @@ func TestReportedNamesAreBounded(t *testing.T) {
 	e.learn(engine.Info{SessionID: long, Model: long})
 	if e.NativeID != "s" || e.NativeModel != long[:maxReported] {
 		t.Errorf("ID of %d bytes, model of %d", len(e.NativeID), len(e.NativeModel))
+	}
+}
+
+func TestIDsAreOneLine(t *testing.T) {
+	t.Parallel()
+	store := NewStore(t.TempDir())
+	for _, id := range []string{"", "two\nlines", "\x1b[2J", strings.Repeat("x", maxID+1)} {
+		if err := store.claim(t.Context(), &Entry{SessionID: id}, true, ""); !errors.Is(err, agent.ErrUsage) {
+			t.Errorf("%q: %v", id, err)
+		}
 	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 	"sync"
 	"time"
+	"unicode"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
@@ -232,8 +233,8 @@ func (s *Store) save(ctx context.Context, e Entry) error {
 // entry. change receives the entry, or an empty one if it does not exist. If change
 // returns an error, update writes nothing and returns that error.
 func (s *Store) update(ctx context.Context, id string, change func(*Entry) error) error {
-	if id == "" || len(id) > maxID {
-		return agent.Usagef("session ID %q is empty or longer than %d bytes", id, maxID)
+	if err := checkID(id); err != nil {
+		return err
 	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
@@ -252,6 +253,14 @@ func (s *Store) update(ctx context.Context, id string, change func(*Entry) error
 		return err
 	}
 	s.removeOld(e)
+	return nil
+}
+
+// checkID returns why a session cannot have an ID.
+func checkID(id string) error {
+	if id == "" || len(id) > maxID || strings.ContainsFunc(id, func(c rune) bool { return !unicode.IsPrint(c) }) {
+		return agent.Usagef("the session ID %q is not up to %d bytes of one line", id, maxID)
+	}
 	return nil
 }
 
@@ -287,6 +296,9 @@ func (s *Store) discard(ctx context.Context, e Entry) error {
 // not chosen is replaced. The name must be free. Of the served sessions that have ended
 // the oldest are removed where there are many.
 func (s *Store) claim(ctx context.Context, e *Entry, chosen bool, owner string) error {
+	if err := checkID(e.SessionID); err != nil {
+		return err
+	}
 	unlock, err := s.lock(ctx)
 	if err != nil {
 		return err
