@@ -19,9 +19,9 @@ import (
 // ConfigCommand is "config".
 func ConfigCommand(prog *cmdline.Program) *urfave.Command {
 	const description = `Prints the settings that a run without flags would use. The source of each value is an
-environment variable, a preference key or "built-in". Values that are set but have no
-effect are listed as skipped, with the reason. Standard error says what is wrong with a
-value that cannot be used, and how to repair it.`
+environment variable, a preference key, "first available" or "built-in"; a value that is not set
+has none. Values that are set but have no effect are listed as skipped, with the reason.
+Standard error says what is wrong with a value that cannot be used, and how to repair it.`
 	usage := cmdline.UsageText(`# what would a run use here?
 bus-agent config show
 # the same for a script
