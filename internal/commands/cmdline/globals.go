@@ -35,7 +35,7 @@ func (g *Globals) flags() []urfave.Flag {
 		verbose,
 		Switch("quiet,q", "print errors only; no results, no output file", &g.Quiet),
 		String("chdir,C", "use `DIR` as the current directory", &g.chdir).Complete(anyDir),
-		File("output,o", "write results to `FILE`, replaced on success only; after a failure they are in FILE.bus-agent-*.partial until the next command", &g.Output),
+		File("output,o", "write results to `FILE`; if it exists, those of a failed run are in FILE.bus-agent-*.partial until the next command", &g.Output),
 		OneOf("format,f", "print results as `FORMAT`: text, json or, with verify, junit (default: text)", &g.format, "text", "json", "junit"),
 		OneOf("color", "color standard error: `WHEN` is auto, always or never (default: auto)", &g.colors, "auto", "always", "never"),
 		Switch("no-color", "do not color standard error; overrides --color", &g.noColor),
