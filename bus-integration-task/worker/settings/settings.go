@@ -164,7 +164,11 @@ func (r *resolver) find(row row, codex bool) (text, source string) {
 
 // checkUse refuses a flag that would have no effect.
 func (s *Settings) checkUse(r row) error {
-	off := r.needs == "worktree" && !s.Worktree || r.needs == "commit" && !s.Commit
+	needs := r.needs
+	if needs == "commit" && !s.Worktree { // a commit needs it too
+		needs = "worktree"
+	}
+	off := needs == "worktree" && !s.Worktree || needs == "commit" && !s.Commit
 	switch {
 	case s.sources[r.flag] != "--"+r.flag:
 	case r.backend == anySession && s.AgentBackend == backend.NameContainer:
@@ -172,7 +176,7 @@ func (s *Settings) checkUse(r row) error {
 	case r.backend != "" && r.backend != anySession && r.backend != s.AgentBackend:
 		return agent.Usagef("--%s: only the backend %s uses it; remove it, or use --agent-backend %s", r.flag, r.backend, r.backend)
 	case off && (r.flag != "commit" || s.Commit):
-		return agent.Usagef("--%s: it has no effect without --%s; remove it, or use --%s", r.flag, r.needs, r.needs)
+		return agent.Usagef("--%s: it has no effect without --%s; remove it, or use --%s", r.flag, needs, needs)
 	}
 	return nil
 }
