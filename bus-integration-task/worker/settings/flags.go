@@ -18,6 +18,9 @@ func Flags() []cli.Flag {
 		if row.value != "" {
 			usage += " (`" + row.value + "`)"
 		}
+		if len(row.env) > 0 { // not EnvVars, which urfave/cli would read
+			usage += " [$" + strings.Join(row.env, ", $") + "]"
+		}
 		flags = append(flags, &cli.GenericFlag{
 			Name: row.flag, Aliases: row.aliases, Category: row.group, Usage: usage, DefaultText: row.def, Value: value,
 		})

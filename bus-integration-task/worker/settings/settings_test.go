@@ -389,6 +389,21 @@ func TestFlags(t *testing.T) {
 	}
 }
 
+// The help names the variables in their order. Only Resolve reads them.
+func TestHelpNamesVariables(t *testing.T) {
+	t.Parallel()
+	var out strings.Builder
+	app := &cli.App{Name: "worker", Flags: Flags(), Writer: &out}
+	if err := app.Run([]string{"worker", "--help"}); err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range table {
+		if want := " [$" + strings.Join(r.env, ", $") + "]"; len(r.env) > 0 && !strings.Contains(out.String(), want) {
+			t.Errorf("--%s: the help lacks %q", r.flag, want)
+		}
+	}
+}
+
 func TestDocs(t *testing.T) {
 	t.Parallel()
 	text := Markdown()
