@@ -123,6 +123,8 @@ func (c Config) withDefaults() (Config, error) {
 		return c, fmt.Errorf("sync every: %v is below 0", c.SyncEvery)
 	case c.Replicas < 0 || c.Replicas > 5:
 		return c, fmt.Errorf("replicas: %d is not a number from 0 to 5", c.Replicas)
+	case c.Replicas > 1 && c.Store != "" && c.Cluster == nil:
+		return c, fmt.Errorf("replicas: %d copies need a cluster; join one, or leave replicas out", c.Replicas)
 	case c.MaxBytes < 0:
 		return c, fmt.Errorf("max bytes: %d is below 0", c.MaxBytes)
 	case c.MaxStreams < 0:

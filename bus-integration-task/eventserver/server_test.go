@@ -269,6 +269,7 @@ func TestConfigIsChecked(t *testing.T) {
 		"URL":        func(c *eventserver.Config) { c.NATSCredentials = "file" },
 		"sync every": func(c *eventserver.Config) { c.SyncEvery = -1 },
 		"replicas":   func(c *eventserver.Config) { c.Replicas = -1 },
+		"cluster":    func(c *eventserver.Config) { c.Replicas = 2 },
 		"max bytes":  func(c *eventserver.Config) { c.MaxBytes = -1 },
 	} {
 		c := eventserver.Config{Secret: secret, Store: "store"}
@@ -278,6 +279,9 @@ func TestConfigIsChecked(t *testing.T) {
 		if change(&c); c.Check() == nil || !strings.Contains(c.Check().Error(), want) {
 			t.Errorf("%s: %v", want, c.Check())
 		}
+	}
+	if err := (eventserver.Config{Secret: secret, NATS: "nats://a", Replicas: 3}).Check(); err != nil {
+		t.Errorf("replicas in the cluster of others: %v", err)
 	}
 }
 
