@@ -109,6 +109,7 @@ func newApp(stdout, stderr io.Writer) *cli.App {
 // refuseBadFlags makes mistakes in flags usage errors of one line.
 func refuseBadFlags(app *cli.App) {
 	app.OnUsageError = badFlag
+	app.Before = refuseMisplaced
 	var each func(commands []*cli.Command)
 	each = func(commands []*cli.Command) {
 		for _, c := range commands {
@@ -120,7 +121,11 @@ func refuseBadFlags(app *cli.App) {
 					if name := ctx.Args().First(); name != "" {
 						return agent.Usagef("there is no command %.80q; see %s --help", name, ctx.Command.HelpName)
 					}
-					return cli.ShowSubcommandHelp(ctx)
+					var names []string
+					for _, sub := range c.Subcommands {
+						names = append(names, sub.Name)
+					}
+					return agent.Usagef("%s needs one of: %s; see %s --help", c.Name, strings.Join(names, ", "), ctx.Command.HelpName)
 				}
 			}
 			each(c.Subcommands)
@@ -137,12 +142,31 @@ func badFlag(c *cli.Context, err error, _ bool) error {
 	const undefined = "flag provided but not defined: -"
 	if name, ok := strings.CutPrefix(err.Error(), undefined); ok {
 		name = strings.TrimLeft(name, "-")
-		if hasFlag(connectionFlags(), name) {
+		if strings.HasPrefix(help, c.App.Name+" task ") && hasFlag(connectionFlags(), name) {
 			return agent.Usagef("--%s comes before the command, as in: task --%s VALUE list", name, name)
 		}
 		return agent.Usagef("there is no option --%.80s; see %s --help", name, help)
 	}
 	return agent.Usagef("%.300v; see %s --help", err, help)
+}
+
+// refuseMisplaced refuses flags of the worker before a command, which does not read them.
+func refuseMisplaced(c *cli.Context) error {
+	command := c.App.Command(c.Args().First())
+	if command == nil {
+		return nil
+	}
+	for _, f := range c.App.Flags {
+		name := f.Names()[0]
+		switch {
+		case !c.IsSet(name):
+		case hasFlag(command.Flags, name):
+			return agent.Usagef("--%s comes after %s", name, command.Name)
+		default:
+			return agent.Usagef("--%s has no effect before %s; see %s %s --help", name, command.Name, c.App.Name, command.Name)
+		}
+	}
+	return nil
 }
 
 // refuseEmpty refuses flags such as --branch "$BRANCH" when the variable is not set.

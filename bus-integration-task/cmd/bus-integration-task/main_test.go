@@ -131,7 +131,17 @@ func TestUsageErrors(t *testing.T) {
 		{[]string{"task", "board", "more"}, "more"},
 		{[]string{"dev"}, "--store"},
 		{[]string{"dev", "--store", store}, "--recipient"},
-		{[]string{"dev", "--store", store, "--events-url", "http://127.0.0.1:1"}, "before the command"},
+		{[]string{"dev", "--store", store, "--events-url", "http://127.0.0.1:1"}, "no option --events-url"},
+		{[]string{"containers", "--events-url", "http://127.0.0.1:1", "serve"}, "no option --events-url"},
+		{[]string{"--sandbox", "read-only", "dev", "--store", store, "--recipient", "dev", "--workspace-root", workspace}, "--sandbox comes after dev"},
+		{[]string{"--once", "dev", "--store", store}, "--once comes after dev"},
+		{[]string{"--events-url", "http://127.0.0.1:1", "dev", "--store", store}, "--events-url has no effect before dev"},
+		{[]string{"--events-url", "http://127.0.0.1:1", "task", "list"}, "--events-url comes after task"},
+		{[]string{"--token-file", "f", "events", "token"}, "token-file has no effect before events"},
+		{[]string{"--events-url", "http://127.0.0.1:1", "containers", "serve"}, "--events-url has no effect before containers; see bus-integration-task containers --help"},
+		{[]string{"events"}, "events needs one of: serve, token; see bus-integration-task events --help"},
+		{[]string{"task"}, "task needs one of: new, "},
+		{[]string{"containers"}, "containers needs one of: serve"},
 		{[]string{"dev", "--store", store, "--recipient", "dev", "--workspace-root", workspace, "--board", "0.0.0.0:0"}, "loopback"},
 		{[]string{"dev", "--store", store, "--recipient", "dev", "--workspace-root", workspace, "--agent-backend", "container", "--command-json", `["true"]`, "--process-sandbox", "--listen", "nonsense"}, "--listen"},
 		{[]string{"dev", "--store", store, "--recipient", "dev", "--workspace-root", workspace, "--process-sandbox"}, "--agent-backend container"},
@@ -145,7 +155,7 @@ func TestUsageErrors(t *testing.T) {
 	}
 	t.Setenv(secretVariable, strings.Repeat("s", eventserver.MinSecretBytes))
 	for _, bad := range [][]string{
-		{"serve", "--store", store, "--sync-every", "-5s"}, {"serve", "--store", store, "--replicas", "-1"}, {"serve", "--store", store, "--max-bytes", "-1"},
+		{"serve", "--store", store, "--sync-every", "-5s"}, {"serve", "--store", store, "--replicas", "-1"}, {"serve", "--store", store, "--replicas", "3"}, {"serve", "--store", store, "--max-bytes", "-1"},
 		{"serve", "--store", store, "--nats-credentials", "x"}, {"serve", "--store", store, "--listen", "nonsense"}, {"serve", "--store", store, "more"},
 		{"serve", "--nats", "nats://127.0.0.1:1", "--nats-credentials", store + "/none"},
 		{"token", "--lifetime", "-1h"}, {"token", "--scope", "a b"},
