@@ -2,6 +2,7 @@ package main
 
 import (
 	"archive/tar"
+	"bytes"
 	"compress/gzip"
 	"encoding/json"
 	"errors"
@@ -16,6 +17,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"unicode/utf8"
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
@@ -53,7 +55,8 @@ type job struct {
 	failed  map[string]int               // exit codes of steps
 	log     string
 	summary string
-	upload  map[string]string // what upload-artifact gets
+	upload  map[string]string       // what upload-artifact gets
+	during  func(shell *os.Process) // what happens while a step runs
 }
 
 // actionPlay is a fake Codex that keeps its prompt, arguments and variables, and answers.
@@ -186,8 +189,16 @@ func (j *job) step(step actionStep) {
 	for name, value := range step.Env {
 		c.Env = append(c.Env, name+"="+j.expand(value))
 	}
-	log, err := c.CombinedOutput()
-	j.log += string(log)
+	var log bytes.Buffer
+	c.Stdout, c.Stderr = &log, &log
+	err := c.Start()
+	if err == nil {
+		if j.during != nil {
+			j.during(c.Process)
+		}
+		err = c.Wait()
+	}
+	j.log += log.String()
 	if code := exitCode(j.t, err); code != 0 {
 		j.failed[step.ID] = code
 	}
@@ -318,7 +329,7 @@ func TestActionKeepsItsOwnRecord(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, "the answer")
 	// The version of an agent is asked in another folder.
-	j.write("bin/codex.play", "sh if [ $PWD = "+j.path("work")+" ]; then [ -e child ] || { : >child; bus-agent run --record --agent codex --text child >child.out 2>&1; }; "+
+	j.write("bin/codex.play", "sh if [ $PWD = "+j.path("work")+" ]; then [ -e child ] || { : >child; bus-agent run --record --parent-run \"$JRUN_PARENT_ID\" --agent codex --text child >child.out 2>&1; }; "+
 		`ln -s /etc/hosts "$JRUN_RUN_FOLDER/##[error]forged"; fi; : >"over-$JRUN_ID"`+"\nwait over-$JRUN_ID\n"+actionPlay)
 	got := j.run(map[string]string{"prompt": "work", "runtime": "codex"})
 	if len(j.failed) > 0 || got["run-id"] == "" {
@@ -436,12 +447,41 @@ func TestActionFails(t *testing.T) {
 	}
 }
 
+// A job that is canceled ends the agent, and keeps its record.
+func TestActionIsCanceled(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, "")
+	j.write("bin/codex.play", "sh if [ $PWD = "+j.path("work")+" ]; then : >up; fi\nhang\n")
+	j.during = func(shell *os.Process) {
+		if _, built := j.outputs["program"]; built && j.outputs["run"] == nil {
+			err := awaitFile(j.path("work/up"))
+			if err = errors.Join(err, shell.Signal(syscall.SIGTERM)); err != nil {
+				t.Error(err)
+			}
+		}
+	}
+	got := j.run(map[string]string{"prompt": "x", "runtime": "codex"})
+	if j.failed["run"] == 0 || got["run-id"] == "" || got["report"] == "" || j.upload == nil {
+		t.Errorf("failed %v, outputs %q: %s", j.failed, got, j.log)
+	}
+}
+
+// A record with many names of files is kept.
+func TestActionKeepsARecordWithManyFiles(t *testing.T) {
+	t.Parallel()
+	j := newJob(t, "the answer")
+	j.write("bin/codex.play", `sh if [ -n "$JRUN_RUN_FOLDER" ]; then i=0; while [ $i -lt 900 ]; do i=$((i+1)); : >"$JRUN_RUN_FOLDER/$(printf '%0240d' $i)"; done; fi; : >made`+"\nwait made\n"+actionPlay)
+	if got := j.run(map[string]string{"prompt": "x", "runtime": "codex"}); len(j.failed) > 0 || got["report"] == "" || j.upload == nil {
+		t.Errorf("failed %v, outputs %q", j.failed, got)
+	}
+}
+
 // A large answer is cut in the output and the summary, which GitHub limits.
 func TestActionCutsALargeAnswer(t *testing.T) {
 	t.Parallel()
-	j := newJob(t, strings.Repeat("0123456\n", 50_000))
+	j := newJob(t, "abc"+strings.Repeat("012345ä\n", 50_000)) // the limit is in a character
 	got := j.run(map[string]string{"prompt": "x", "runtime": "codex"})
-	if len(j.failed) > 0 || len(got["answer"]) > 200_000 || len(got["answer"]) < 199_990 || len(j.summary) > 1<<20 {
+	if len(j.failed) > 0 || len(got["answer"]) > 100_000 || len(got["answer"]) < 99_980 || !utf8.ValidString(got["answer"]) || len(j.summary) > 1<<20 {
 		t.Errorf("failed %v; the answer has %d bytes, the summary %d", j.failed, len(got["answer"]), len(j.summary))
 	}
 	if !strings.Contains(j.log, "\n::warning::bus-agent: the output has the beginning of the answer") {
