@@ -57,7 +57,9 @@ func linuxPackages(p product, on platform, version string, files []file, modifie
 		if err := packager.Package(info, &data); err != nil {
 			return nil, fmt.Errorf("package of %s for %s: %w", p.name, on, err)
 		}
-		made = append(made, file{packager.ConventionalFileName(info), data.Bytes(), 0o644})
+		// GitHub replaces "~", which a version before a release has.
+		name := strings.ReplaceAll(packager.ConventionalFileName(info), "~", ".")
+		made = append(made, file{name, data.Bytes(), 0o644})
 	}
 	return made, nil
 }

@@ -4,6 +4,7 @@ package main
 
 import (
 	"context"
+	"io/fs"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -93,6 +94,18 @@ func TestRelease(t *testing.T) {
 		readme, err := os.ReadFile(filepath.Join(tree, "README.md"))
 		if err != nil || strings.Contains(string(readme), "replace ") || strings.Contains(string(readme), "published") {
 			t.Errorf("README.md: %v\n%s", err, readme)
+		}
+		if err := filepath.WalkDir(tree, func(name string, d fs.DirEntry, err error) error {
+			if err != nil || filepath.Ext(name) != ".md" {
+				return err
+			}
+			text, err := os.ReadFile(name)
+			if strings.Contains(string(text), "Until the first release") || strings.Contains(string(text), "bus-preferences is published") {
+				t.Errorf("%s is of the time before a release", name)
+			}
+			return err
+		}); err != nil {
+			t.Error(err)
 		}
 	})
 	t.Run("the tree of the tree is the same", func(t *testing.T) {

@@ -90,7 +90,7 @@ func (r *release) copyTree(ctx context.Context, tree string) error {
 	if err := os.Mkdir(tree, 0o755); err != nil {
 		return err
 	}
-	archive := exec.CommandContext(ctx, "git", "-C", r.root, "archive", "--format=tar", "HEAD")
+	archive := exec.CommandContext(ctx, "git", "-C", r.root, "-c", "core.autocrlf=false", "-c", "core.eol=lf", "archive", "--format=tar", "HEAD")
 	unpack := exec.CommandContext(ctx, "tar", "-xf", "-", "-C", tree)
 	archive.Stderr, unpack.Stderr = os.Stderr, os.Stderr
 	var err error
