@@ -1,5 +1,6 @@
-# All targets work in a clean checkout with Go. acceptance and demo install further
-# programs into .cache.
+# All targets work in a clean checkout with Go. test and race need a C compiler, for the race
+# detector. acceptance, demo and others install further programs into .cache; on Debian,
+# some install packages with apt.
 
 PREFIX ?= $(HOME)/.local
 VERSION ?= $(shell git describe --tags --always --dirty 2>/dev/null || echo devel)
