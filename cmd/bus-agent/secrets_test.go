@@ -87,7 +87,7 @@ func TestNoTextOfOursHoldsASecret(t *testing.T) {
 		"described, json":          {"exits", with(mine, "--format", "json", "-q"), 1},
 		"detect, json":             {"succeeds", []string{"detect", "-v", "--format", "json"}, 0},
 		"config, json":             {"succeeds", []string{"config", "show", "--format", "json"}, 0},
-		"doctor":                   {"succeeds", []string{"doctor"}, 1}, // no agent can say its version
+		"doctor":                   {"succeeds", []string{"doctor"}, 0}, // the described agent needs no version
 		"instructions":             {"succeeds", []string{"instructions", "show"}, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
