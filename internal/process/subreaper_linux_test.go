@@ -124,15 +124,10 @@ func adopt(s step) {
 // adoptAll has an orphan that belongs to a run only by its parent.
 func adoptAll(s step) {
 	check(BecomeSubreaper(true))
-	id, between := s.Text+"/id", s.Text+"/between"
+	id := s.Text + "/id"
 	steps := []step{
 		{Do: "marked"},
-		{Do: "spawn", Child: &child{Session: true, Steps: []step{
-			{Do: "report", Text: between}, {Do: "unmark"},
-			{Do: "spawn", Child: &child{Cleared: true, Session: true, Steps: []step{
-				{Do: "outlive", Text: between}, {Do: "ignore"}, {Do: "report", Text: id}, {Do: "hang"},
-			}}},
-		}}},
+		unmarkedOrphan(s.Text, id),
 		{Do: "await", Text: id},
 	}
 	exit, err := Run(testContext, Spec{Path: executable(), Args: fakeArgs(steps), Env: os.Environ(), Dir: s.Text})
@@ -145,19 +140,25 @@ func adoptAll(s step) {
 	}
 }
 
+// unmarkedOrphan starts a process that belongs to a run only by its parent.
+func unmarkedOrphan(dir, id string) step {
+	between := dir + "/between"
+	return step{Do: "spawn", Child: &child{Session: true, Steps: []step{
+		{Do: "report", Text: between}, {Do: "unmark"},
+		{Do: "spawn", Child: &child{Cleared: true, Session: true, Steps: []step{
+			{Do: "outlive", Text: between}, {Do: "ignore"}, {Do: "report", Text: id}, {Do: "hang"},
+		}}},
+	}}}
+}
+
 // overlap has an orphan that belongs to a run only by its parent, and another run that
 // begins before the first one ends, and ends after it.
 func overlap(s step) {
 	check(BecomeSubreaper(true))
-	id, between, second := s.Text+"/id", s.Text+"/between", s.Text+"/second"
+	id, second := s.Text+"/id", s.Text+"/second"
 	steps := []step{
 		{Do: "marked"},
-		{Do: "spawn", Child: &child{Session: true, Steps: []step{
-			{Do: "report", Text: between}, {Do: "unmark"},
-			{Do: "spawn", Child: &child{Cleared: true, Session: true, Steps: []step{
-				{Do: "outlive", Text: between}, {Do: "ignore"}, {Do: "report", Text: id}, {Do: "hang"},
-			}}},
-		}}},
+		unmarkedOrphan(s.Text, id),
 		{Do: "await", Text: id}, {Do: "await", Text: second},
 	}
 	first, err := Start(testContext, Spec{Path: executable(), Args: fakeArgs(steps), Env: os.Environ(), Dir: s.Text})
