@@ -19,7 +19,7 @@ const module = "github.com/busdk/bus-agent"
 // rows lists the packages bottom up. A package may import packages of earlier
 // rows only.
 var rows = []struct{ packages []string }{
-	{packages: []string{"jsonline", "internal/unix", "internal/testneed", "internal/testpages", "internal/testuser"}},
+	{packages: []string{"jsonline", "internal/unix", "internal/testneed", "internal/testpages", "internal/testuser", "internal/testwait"}},
 	{packages: []string{"agent"}},
 	{packages: []string{"internal/statefile"}},
 	{packages: []string{"render", "internal/capture", "internal/process", "internal/tree"}},

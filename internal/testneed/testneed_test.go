@@ -18,17 +18,19 @@ func (e *end) Helper()               {}
 func (e *end) Fatalf(string, ...any) { e.failed = !e.skipped }
 func (e *end) Skipf(string, ...any)  { e.skipped = !e.failed }
 
-func TestLackingFailsOnLinux(t *testing.T) {
-	t.Parallel()
+func TestLackingFailsInCI(t *testing.T) {
 	linux, root := runtime.GOOS == "linux", os.Geteuid() == 0
-	var e end
-	testneed.Lacking(&e, "no %s", "tool")
-	if e.failed != linux || e.skipped == linux {
-		t.Errorf("failed %t, skipped %t", e.failed, e.skipped)
-	}
-	e = end{}
-	testneed.LackingAsRoot(&e, "no disk")
-	if want := linux && root; e.failed != want || e.skipped == want {
-		t.Errorf("for root: failed %t, skipped %t", e.failed, e.skipped)
+	for _, ci := range []bool{false, true} {
+		t.Setenv("CI", map[bool]string{true: "true"}[ci])
+		var tool, program, disk end
+		testneed.Lacking(&tool, "no %s", "tool")
+		testneed.Program(&program, "no-such-program")
+		testneed.LackingAsRoot(&disk, "no disk")
+		if want := ci && linux; tool.failed != want || program.failed != want || tool.skipped == want || program.skipped == want {
+			t.Errorf("CI %t: failed %t, skipped %t", ci, tool.failed, tool.skipped)
+		}
+		if want := ci && linux && root; disk.failed != want || disk.skipped == want {
+			t.Errorf("CI %t, root: failed %t, skipped %t", ci, disk.failed, disk.skipped)
+		}
 	}
 }
