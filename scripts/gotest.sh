@@ -1,7 +1,12 @@
 #!/usr/bin/env bash
-# gotest.sh ARGS... runs "go test ARGS", and fails if -run selects no test.
+# gotest.sh ARGS... runs "go test ARGS" and reports what was skipped, and why. It fails if no
+# test ran. SLOWEST=10 in the environment also lists the ten slowest packages and tests.
 set -euo pipefail
-log="$(mktemp)"
-trap 'rm -f "$log"' EXIT
-go test "$@" 2>&1 | tee "$log"
-awk '/^ok / && !/no tests to run/ { ran = 1 } END { exit !ran }' "$log" || { echo "no test ran: go test $*" >&2; exit 1; }
+root="$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)"
+options=(-slowest "${SLOWEST:-0}")
+for argument; do
+	case $argument in -v) options+=(-v) ;; -args) break ;; esac
+done
+mkdir -p "$root/.cache"
+go -C "$root" build -o .cache/testreport ./internal/testreport
+go test -json "$@" | "$root/.cache/testreport" "${options[@]}"
