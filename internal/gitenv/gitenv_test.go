@@ -1,6 +1,7 @@
 package gitenv
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"os"
@@ -39,52 +40,56 @@ func neutralize(t *testing.T, repo string, environ []string) Result {
 // git run in it runs nothing.
 func TestHostileConfigurationIsFoundInEveryPlace(t *testing.T) {
 	t.Parallel()
-	const status = "touch -d @1 f; git status"
-	const fsmonitor = `printf '[core]\n\tfsmonitor = %s\n' "$P" >>`
-	const bareInTwo = "mkdir b && cp .git/HEAD b && cp -a .git evil && " + fsmonitor + "evil/config && "
+	const tools = `
+evil() { printf '[core]\n\tfsmonitor = program\n' >>"$1"; }
+worktree() { printf '[core]\n\tworktree = %s\n' "$2" >>"$1"; }
+include() { printf '[include]\n\tpath = %s\n' "$1" >>.git/config; }
+clone() { cp -a .git ../clone && mkdir -p "${1%/*}" && mv ../clone "$1"; }
+`
+	const bareInTwo = "mkdir b && cp .git/HEAD b && cp -a .git evil && evil evil/config && "
 	for name, c := range map[string]struct {
 		prepare string
 		at      string // workdir
-		fire    string
+		fire    string // "git status" by default
 	}{
-		"the configuration":          {fsmonitor + ".git/config", ".", status},
-		"from a folder":              {"mkdir d && " + fsmonitor + ".git/config", "d", status},
-		"an include":                 {fsmonitor + "$D/evil && git config include.path $D/evil", ".", status},
-		"a relative include":         {fsmonitor + "evil && git config include.path ../evil", ".", status},
-		"an include of home":         {fsmonitor + "$HOME/evil && git config include.path '~/evil'", ".", status},
-		"an include below a link":    {fsmonitor + "evil && mkdir $D/g && mv .git/config $D/g/config && ln -s $D/g/config .git/config && ln -s $PWD/evil $D/evil && git config include.path ../evil && cp evil .git/evil && cp evil .git/../../evil && cp evil $D/../evil", ".", status},
-		"a conditional include":      {fsmonitor + "evil && git config includeIf.onbranch:main.path ../evil", ".", status},
-		"an include in an include":   {fsmonitor + "evil2 && printf '[include]\n\tpath=evil2\n' >evil && git config include.path ../evil", ".", status},
-		"the worktree's":             {"git config extensions.worktreeConfig true && " + fsmonitor + ".git/config.worktree", ".", status},
-		"a linked worktree":          {"git worktree add -q ../w -b w && " + fsmonitor + ".git/config", "../w", status},
-		"a linked worktree's own":    {"git worktree add -q ../w -b w && git config extensions.worktreeConfig true && " + fsmonitor + ".git/worktrees/w/config.worktree", "../w", status},
-		"a .git file outside":        {"mv .git ../elsewhere && echo gitdir: $PWD/../elsewhere >.git && " + fsmonitor + "../elsewhere/config", ".", status},
-		"a .git that is a link":      {"mv .git ../elsewhere && ln -s ../elsewhere .git && " + fsmonitor + "../elsewhere/config", ".", status},
-		"a configuration by link":    {fsmonitor + ".git/config && mv .git/config ../config && ln -s ../../config .git/config", ".", status},
-		"a repository below":         {"git clone -q . a/b/c && " + fsmonitor + "a/b/c/.git/config", ".", "cd a/b/c; git status"},
-		"a gitlink":                  {"git clone -q . s && git add s && " + fsmonitor + "s/.git/config", ".", "touch -d @1 s/f; git status"},
-		"a submodule":                {"git clone -q . s && mkdir .git/modules && mv s/.git .git/modules/s && echo gitdir: ../.git/modules/s >s/.git && git -C .git/modules/s config core.worktree ../../../s; git add s && " + fsmonitor + ".git/modules/s/config", ".", "touch -d @1 s/f; git status"},
-		"a committed bare one":       {"git clone -q --bare . bare && git -C bare config core.bare false && git -C bare config core.worktree .. && " + fsmonitor + "bare/config", ".", "cd bare; git status"},
-		"a bare one within .git":     {"git clone -q --bare . .git/bare && git -C .git/bare config core.bare false && git -C .git/bare config core.worktree ../.. && " + fsmonitor + ".git/bare/config", ".", "cd .git/bare; git status"},
-		"one within another's .git":  {"git clone -q . .git/s && " + fsmonitor + ".git/s/.git/config", ".", "cd .git/s; git status"},
-		"a filter without a name":    {"printf '[filter \"\"]\n\tclean = %s\n' \"$P\" >>.git/config; echo 'f filter=' >.git/info/attributes", ".", "rm .git/index; git add f"},
-		"a merge without a name":     {"printf '[merge \"\"]\n\tdriver = %s\n' \"$P\" >>.git/config; echo 'f merge=' >.git/info/attributes; " + clash, ".", "git merge b; git merge --abort"},
-		"the workdir is bare":        {"git clone -q --bare . bare && git -C bare config core.bare false && git -C bare config core.worktree .. && " + fsmonitor + "bare/config", "bare", "git status"},
-		"commondir":                  {"mkdir fake && echo ref: refs/heads/main >fake/HEAD && echo ../.git >fake/commondir && " + fsmonitor + ".git/config", ".", "cd fake; GIT_WORK_TREE=.. git status"},
+		"the configuration":          {"evil .git/config", ".", ""},
+		"from a folder":              {"mkdir d && evil .git/config", "d", ""},
+		"an include":                 {`evil "$D/evil" && include "$D/evil"`, ".", ""},
+		"a relative include":         {"evil evil && include ../evil", ".", ""},
+		"an include of home":         {`evil "$HOME/evil" && include '~/evil'`, ".", ""},
+		"an include below a link":    {`evil evil && mkdir "$D/g" && mv .git/config "$D/g/config" && ln -s "$D/g/config" .git/config && ln -s "$PWD/evil" "$D/evil" && include ../evil && cp evil .git/evil && cp evil .git/../../evil && cp evil "$D/../evil"`, ".", ""},
+		"a conditional include":      {`evil evil && printf '[includeIf "onbranch:main"]\n\tpath = ../evil\n' >>.git/config`, ".", ""},
+		"an include in an include":   {"evil evil2 && printf '[include]\n\tpath=evil2\n' >evil && include ../evil", ".", ""},
+		"the worktree's":             {"printf '[extensions]\n\tworktreeConfig = true\n' >>.git/config && evil .git/config.worktree", ".", ""},
+		"a linked worktree":          {"git worktree add -q ../w -b w && evil .git/config", "../w", ""},
+		"a linked worktree's own":    {"git worktree add -q ../w -b w && git config extensions.worktreeConfig true && evil .git/worktrees/w/config.worktree", "../w", ""},
+		"a .git file outside":        {`mv .git ../elsewhere && echo "gitdir: $PWD/../elsewhere" >.git && evil ../elsewhere/config`, ".", ""},
+		"a .git that is a link":      {"mv .git ../elsewhere && ln -s ../elsewhere .git && evil ../elsewhere/config", ".", ""},
+		"a configuration by link":    {"evil .git/config && mv .git/config ../config && ln -s ../../config .git/config", ".", ""},
+		"a repository below":         {"clone a/b/c/.git && evil a/b/c/.git/config", ".", "cd a/b/c; git status"},
+		"a gitlink":                  {"clone s/.git && git add s && evil s/.git/config", ".", ""},
+		"a submodule":                {"clone .git/modules/s && mkdir s && echo gitdir: ../.git/modules/s >s/.git && worktree .git/modules/s/config ../../../s && git add s && evil .git/modules/s/config", ".", ""},
+		"a committed bare one":       {"cp -a .git bare && worktree bare/config .. && evil bare/config", ".", "cd bare; git status"},
+		"a bare one within .git":     {"clone .git/bare && worktree .git/bare/config ../.. && evil .git/bare/config", ".", "cd .git/bare; git status"},
+		"one within another's .git":  {"clone .git/s/.git && evil .git/s/.git/config", ".", "cd .git/s; git status"},
+		"a filter without a name":    {"printf '[filter \"\"]\n\tclean = program\n' >>.git/config; echo 'f filter=' >.git/info/attributes", ".", "rm .git/index; git add f"},
+		"a merge without a name":     {"printf '[merge \"\"]\n\tdriver = program\n' >>.git/config; echo 'f merge=' >.git/info/attributes", ".", "git merge b; git merge --abort"},
+		"the workdir is bare":        {"cp -a .git bare && worktree bare/config .. && evil bare/config", "bare", ""},
+		"commondir":                  {"mkdir fake && echo ref: refs/heads/main >fake/HEAD && echo ../.git >fake/commondir && evil .git/config", ".", "cd fake; GIT_WORK_TREE=.. git status"},
 		"commondir with a NUL":       {bareInTwo + "printf '../evil\\0' >b/commondir", "b", "GIT_WORK_TREE=.. git status"},
-		"a .git file with a NUL":     {"git clone -q . evil && " + fsmonitor + "evil/.git/config && mkdir w && printf 'gitdir: ../evil/.git\\0x\\n' >w/.git", "w", "git status"},
-		"hooks":                      {"cp $P .git/hooks/post-checkout", ".", "git checkout -q -b other"},
-		"hooks of a submodule":       {"git clone -q . s && cp $P s/.git/hooks/post-checkout", ".", "cd s; git checkout -q -b other"},
-		"hooks by a link":            {"cp $P h; ln -sf $PWD/h .git/hooks/post-checkout", ".", "git checkout -q -b other"},
-		"relative hooks of the user": {"mkdir h; cp $P h/post-checkout; git config --global core.hooksPath h", ".", "git checkout -q -b other"},
-		"core.worktree":              {"git clone -q . s && git add s && mkdir d && mv .git d/.git && git -C d config core.worktree ../.. && " + fsmonitor + "s/.git/config", "d", "touch -d @1 ../s/f; git status"},
-		"GIT_DIR":                    {"mv .git ../gd && " + fsmonitor + "../gd/config", ".", "GIT_DIR=../gd GIT_WORK_TREE=. git status"},
+		"a .git file with a NUL":     {"clone evil/.git && evil evil/.git/config && mkdir w && printf 'gitdir: ../evil/.git\\0x\\n' >w/.git", "w", ""},
+		"hooks":                      {`cp "$P" .git/hooks/post-checkout`, ".", "git checkout -q -b other"},
+		"hooks of a submodule":       {`clone s/.git && cp "$P" s/.git/hooks/post-checkout`, ".", "cd s; git checkout -q -b other"},
+		"hooks by a link":            {`cp "$P" h; ln -sf "$PWD/h" .git/hooks/post-checkout`, ".", "git checkout -q -b other"},
+		"relative hooks of the user": {`mkdir h; cp "$P" h/post-checkout; git config --global core.hooksPath h`, ".", "git checkout -q -b other"},
+		"core.worktree":              {"clone s/.git && git add s && mkdir d && mv .git d/.git && worktree d/.git/config ../.. && evil s/.git/config", "d", ""},
+		"GIT_DIR":                    {"mv .git ../gd && evil ../gd/config", ".", "GIT_DIR=../gd GIT_WORK_TREE=. git status"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			repo, home := repository(t)
 			dir := filepath.Dir(repo)
-			if out := shell(t, repo, append(plain(home), "P="+dir+"/program", "D="+dir+"/hooks"), "set -e;"+c.prepare); strings.Contains(out, "fatal") {
+			if out := shell(t, repo, append(plain(home), "P="+dir+"/bin/program", "D="+dir+"/hooks"), "set -e;"+tools+c.prepare); strings.Contains(out, "fatal") || strings.Contains(out, "cannot") {
 				t.Fatal(out)
 			}
 			at := filepath.Join(repo, c.at)
@@ -96,19 +101,16 @@ func TestHostileConfigurationIsFoundInEveryPlace(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if fired, out := (plant{fire: c.fire}).fires(t, at, append(environ, got.Env...)); fired || existsAbove(dir) {
+			f := firing{fire: cmp.Or(c.fire, "git status")}
+			if fired, out := f.run(t, at, append(environ, got.Env...)); fired != nil {
 				t.Errorf("it is run in spite of %q:\n%s", got.Env, out)
 			}
-			if fired, out := (plant{fire: strings.ReplaceAll(c.fire, "other", "third")}).fires(t, at, environ); !fired && !existsAbove(dir) {
+			f.fire = strings.ReplaceAll(f.fire, "other", "third")
+			if fired, out := f.run(t, at, environ); fired == nil {
 				t.Fatalf("plain git does not run it:\n%s", out)
 			}
 		})
 	}
-}
-
-func existsAbove(dir string) bool {
-	_, err := os.Lstat(filepath.Join(dir, "fired"))
-	return err == nil
 }
 
 // What git-lfs configured in the repository alone is reported, so that the user can
@@ -149,6 +151,7 @@ func TestFiltersOfLFS(t *testing.T) {
 // What the user has configured stays in effect where the repository sets the same.
 func TestUsersConfigurationStays(t *testing.T) {
 	t.Parallel()
+	testneed.Program(t, "git")
 	for name, c := range map[string]struct {
 		repo, global string
 		environ      []string
@@ -170,7 +173,7 @@ func TestUsersConfigurationStays(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo, home := repository(t)
+			repo, home := empty(t)
 			write(t, home+"/.gitconfig", c.global)
 			write(t, home+"/more", "[core]\n\teditor=included\n")
 			text, err := os.ReadFile(repo + "/.git/config")
@@ -226,7 +229,7 @@ func TestRefusals(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			repo, home := repository(t)
+			repo, home := empty(t)
 			c.make(t, repo)
 			_, err := Neutralize(t.Context(), Query{Workdir: repo, Below: []string{repo}, Environ: plain(home)})
 			if c.want == "" && err == nil {
@@ -243,7 +246,7 @@ func TestRefusals(t *testing.T) {
 // and what git runs by itself in any case.
 func TestBeyondTheLimit(t *testing.T) {
 	t.Parallel()
-	repo, home := repository(t)
+	repo, home := empty(t)
 	write(t, repo+"/.git/config", "[core]\n\tfsmonitor=evil\n[diff \"x\"]\n\ttextconv=evil\n")
 	write(t, repo+"/a/b/.git/config", "[core]\n\thooksPath=evil\n[diff \"y\"]\n\ttextconv=evil\n")
 	for limit, want := range map[int]string{
@@ -264,9 +267,11 @@ func TestBeyondTheLimit(t *testing.T) {
 // A folder with more files than are looked at may have hooks, so they do not run.
 func TestManyHooks(t *testing.T) {
 	t.Parallel()
-	repo, home := repository(t)
+	repo, home := empty(t)
 	for i := range maxFiles + 1 {
-		write(t, filepath.Join(repo, ".git/hooks", strconv.Itoa(i)), "")
+		if err := os.Link(repo+"/.git/config", filepath.Join(repo, ".git/hooks", strconv.Itoa(i))); err != nil {
+			t.Fatal(err)
+		}
 	}
 	r := neutralize(t, repo, plain(home))
 	if len(r.Left) != 1 || !strings.Contains(r.Left[0], "hooks: (more than 10000 files)") || !strings.Contains(strings.Join(r.Env, " "), "core.hookspath") {
@@ -287,7 +292,7 @@ func config(text string) func(*testing.T, string) {
 
 func TestCanceled(t *testing.T) {
 	t.Parallel()
-	repo, home := repository(t)
+	repo, home := empty(t)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := Neutralize(ctx, Query{Workdir: repo, Below: []string{repo}, Environ: plain(home)}); err != context.Canceled {
@@ -302,9 +307,7 @@ func FuzzParse(f *testing.F) {
 	} {
 		f.Add(text)
 	}
-	if _, err := exec.LookPath("git"); err != nil {
-		testneed.Lacking(f, "no git: %v", err)
-	}
+	testneed.Program(f, "git")
 	dir := f.TempDir()
 	f.Fuzz(func(t *testing.T, text string) {
 		entries, err := parse([]byte(text))
@@ -338,19 +341,22 @@ func FuzzParse(f *testing.F) {
 // Files that include each other by many names are read in bounded time.
 func TestIncludesAreBounded(t *testing.T) {
 	t.Parallel()
-	repo, home := repository(t)
-	write(t, repo+"/.git/x", strings.Repeat("#", maxFile-1))
-	text := ""
-	for i := range 5000 {
-		if err := os.Link(repo+"/.git/x", fmt.Sprint(repo, "/.git/x", i)); err != nil {
-			t.Fatal(err)
+	repo, home := empty(t)
+	write(t, repo+"/.git/config", "[include]\n\tpath = x\n")
+	write(t, repo+"/.git/x", "#")
+	for name, c := range map[string]struct {
+		files, bytes int
+		want         string
+	}{
+		"none too many":  {maxFiles - 2, maxBytes - 100, ""},
+		"too many files": {maxFiles - 1, 0, "/x: more than 10000 files"},
+		"too many bytes": {0, maxBytes - len("[include]\n\tpath = x\n"), "/x: more than 10000 files or 67108864 bytes of git configuration"},
+	} {
+		f := newFinder(t)
+		f.files, f.bytes = c.files, c.bytes
+		if _, err := f.config(repo+"/.git/config", 0); (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
+			t.Errorf("%s: %v", name, err)
 		}
-		text += fmt.Sprintf("[include]\n\tpath = x%d\n", i)
-	}
-	write(t, repo+"/.git/config", text)
-	_, err := Neutralize(t.Context(), Query{Workdir: repo, Below: []string{repo}, Environ: plain(home)})
-	if err == nil || !strings.Contains(err.Error(), "bytes of git configuration") {
-		t.Error(err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
