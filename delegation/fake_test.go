@@ -17,6 +17,7 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/delegation"
 	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/internal/unix"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/control"
@@ -61,9 +62,9 @@ func mimic() int {
 			out, _ := c.CombinedOutput()
 			say(agent.Event{Kind: agent.KindText, Text: strings.TrimSpace(string(out))})
 		case "hang":
-			_ = os.WriteFile(rest, nil, 0o600)
-			for {
-				time.Sleep(time.Hour)
+			if err := hang(rest); err != nil {
+				fmt.Fprintln(os.Stderr, err)
+				return 1
 			}
 		case "fail":
 			say(agent.Event{Kind: agent.KindResult, Failed: true, Text: rest})
@@ -74,6 +75,25 @@ func mimic() int {
 	}
 	say(agent.Event{Kind: agent.KindResult})
 	return 0
+}
+
+// hang does nothing until it is killed. It holds a lock on the file name, in which it
+// writes something once it holds it; see backendtest.Locked.
+func hang(name string) error {
+	lock, err := os.OpenFile(name, os.O_CREATE|os.O_WRONLY, 0o600)
+	if err != nil {
+		return err
+	}
+	defer lock.Close()
+	if err := unix.Flock(int(lock.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		return err
+	}
+	if _, err := lock.WriteString("running"); err != nil {
+		return err
+	}
+	for {
+		time.Sleep(time.Hour)
+	}
 }
 
 // converse is mimic in a session: each line is a message.
@@ -218,16 +238,4 @@ func broker(t *testing.T, s delegation.Settings) *delegation.Broker {
 	}
 	t.Cleanup(b.Close)
 	return b
-}
-
-// awaitFile waits until a file exists.
-func awaitFile(name string) {
-	for limit := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(name); err == nil {
-			return
-		}
-		if time.Now().After(limit) {
-			panic(name + " does not appear")
-		}
-	}
 }

@@ -12,7 +12,9 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/backendtest"
 	"github.com/busdk/bus-agent/delegation"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session/control"
 )
 
@@ -167,12 +169,12 @@ func TestAgentsAtATimeAreLimited(t *testing.T) {
 		_, err := b.Run(ctx, delegation.Task{Prompt: "hang " + running}, nil)
 		ended <- err
 	}()
-	awaitFile(running)
+	testwait.File(t, running)
 	if _, err := b.Run(t.Context(), delegation.Task{Prompt: "x"}, nil); !errors.Is(err, delegation.ErrLimit) {
 		t.Errorf("a second agent: %v", err)
 	}
 	cancel()
-	if err := <-ended; !errors.Is(err, agent.ErrCanceled) {
+	if err := testwait.Receive(t, "the end of the run", ended); !errors.Is(err, agent.ErrCanceled) {
 		t.Errorf("a canceled run: %v", err)
 	}
 	if _, err := b.Run(t.Context(), delegation.Task{Prompt: "x"}, nil); err != nil {
@@ -204,15 +206,13 @@ func TestCloseEndsRuns(t *testing.T) {
 		_, err := b.Run(context.Background(), delegation.Task{Prompt: "hang " + running}, nil)
 		ended <- err
 	}()
-	awaitFile(running)
+	testwait.File(t, running)
 	b.Close()
-	select {
-	case err := <-ended:
-		if !errors.Is(err, agent.ErrCanceled) {
-			t.Errorf("the run ends with %v", err)
-		}
-	default:
-		t.Error("Close returned before the run")
+	if held, err := backendtest.Locked(running); held || err != nil {
+		t.Errorf("Close returned before the agent ended: %t, %v", held, err)
+	}
+	if err := testwait.Receive(t, "the end of the run", ended); !errors.Is(err, agent.ErrCanceled) {
+		t.Errorf("the run ends with %v", err)
 	}
 	if _, err := b.Run(t.Context(), delegation.Task{Prompt: "x"}, nil); !errors.Is(err, agent.ErrCanceled) {
 		t.Errorf("a run after Close: %v", err)

@@ -8,10 +8,10 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/delegation"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 )
 
@@ -177,21 +177,21 @@ func TestCancelInterruptsTheTurn(t *testing.T) {
 	running := filepath.Join(t.TempDir(), "running")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		awaitFile(running)
+		testwait.Exists(running)
 		cancel()
 	}()
 	if _, err := b.Send(ctx, status.SessionID, "hold "+running, 0, nil); !errors.Is(err, agent.ErrCanceled) {
 		t.Errorf("%v", err)
 	}
-	limit := time.Now().Add(time.Minute)
-	for busy := true; busy; time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatal("the session stays busy")
-		}
+	text := testwait.Until(t, "an answer of the session", func() (string, bool) {
 		after, err := b.Send(t.Context(), status.SessionID, "again", 0, nil)
-		if busy = err != nil; !busy && after.Text != "again" {
-			t.Errorf("%+v", after)
+		if err != nil {
+			return err.Error(), false
 		}
+		return after.Text, true
+	})
+	if text != "again" {
+		t.Errorf("the answer is %q", text)
 	}
 }
 
@@ -222,7 +222,7 @@ func TestCancelOfTheStartEndsTheSession(t *testing.T) {
 	running := filepath.Join(t.TempDir(), "running")
 	ctx, cancel := context.WithCancel(t.Context())
 	go func() {
-		awaitFile(running)
+		testwait.Exists(running)
 		cancel()
 	}()
 	status, err := b.Start(ctx, delegation.Task{Prompt: "hold " + running}, false, nil)
