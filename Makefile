@@ -26,7 +26,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test test-all flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents opencode tmux chromium packaging axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test release-snapshot docs docs-test
+.PHONY: all build build-mcp test test-all frozen frozen-update flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents opencode tmux chromium packaging axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test release-snapshot docs docs-test
 
 all: build
 
@@ -49,6 +49,12 @@ test-all:
 	SLOWEST=10 $(GOTEST) $(GOTESTFLAGS) -race -tags slow -timeout 30m ./...
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test -race ($$m)"; (cd $$m && $(GOTEST) $(GOTESTFLAGS) -race ./...); done
 	go test -tags purego ./jsonline
+
+# Compare the behaviour of bus-agent with the files in test/frozen/testdata; write them.
+frozen:
+	CGO_ENABLED=0 $(GOTEST) $(GOTESTFLAGS) -count=1 ./test/frozen
+frozen-update:
+	CGO_ENABLED=0 go test $(GOTESTFLAGS) ./test/frozen -args -update
 
 # Every test of the core module COUNT times in random order, four packages at a time.
 # PKGS="./runner ./internal/..." and RUN select tests.
