@@ -26,7 +26,7 @@ BENCHMARKS = $(or $(shell ./scripts/files.sh '*_test.go' 2>/dev/null | xargs -r 
 MODULE := github.com/busdk/bus-agent
 MODULES = $(or $(shell ./scripts/files.sh -d '*go.mod' 2>/dev/null),$(error no go.mod in the repository; run this in a git checkout))
 
-.PHONY: all build build-mcp test test-all frozen frozen-update flaky check hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents opencode tmux chromium packaging axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test release-snapshot docs docs-test
+.PHONY: all build build-mcp test test-all frozen frozen-update flaky check attacks hostile acceptance acceptance-task soak bench bench-page bench-once bench-task fuzz demo demo-task soak-task install clean agents opencode tmux chromium packaging programs axe acp-clients sdks inspector fmt api canary verified compatibility release-tree release-test release-snapshot docs docs-test
 
 all: build
 
@@ -132,8 +132,11 @@ chromium:
 
 # rpm, ruby and a new Node.js, in tests of releases only.
 packaging:
-	./scripts/install-packaging.sh
+	./scripts/install-programs.sh rpm ruby
 	./scripts/install-agents.sh '$(NODE)' node@$(NODE_VERSION)
+
+# All that the other targets build and install, except for sdks.
+programs: build build-mcp agents opencode tmux chromium packaging axe inspector acp-clients
 
 # axe-core checks the accessibility of pages, in tests only.
 axe:
@@ -147,18 +150,20 @@ inspector:
 acp-clients:
 	./scripts/install-agents.sh '$(ACP_CLIENTS)' @agentclientprotocol/sdk@$(ACP_SDK_VERSION) acpx@$(ACPX_VERSION)
 
-# The SDKs of vendors, for "make bench"; without the CLIs that they bring.
 opencode:
 	./scripts/install-agents.sh '$(OPENCODE)' opencode
 
+# The SDKs of vendors, for "make bench"; without the CLIs that they bring.
 sdks:
 	npm_config_omit=optional ./scripts/install-agents.sh '$(SDKS)' @openai/codex-sdk@$(CODEX_SDK_VERSION) @anthropic-ai/claude-agent-sdk@$(CLAUDE_SDK_VERSION)
 
 # Attacks by the repository, by the agent and by stale files of a killed run, on every
 # registered runtime, engine and kind of state, with stub agents and with the real CLIs:
-# the tests that have Attack or Hostile in their names.
-hostile:
+# the tests that have Attack or Hostile in their names. Those of attacks are not in test.
+attacks:
 	./scripts/gotest.sh -count=1 -tags 'hostile rest' -run '^TestAttack' ./backends/all
+
+hostile: attacks
 	./scripts/gotest.sh -count=1 -run Hostile ./...
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test -run Hostile ($$m)"; (cd $$m && go test -count=1 -run Hostile ./...); done
 	$(MAKE) acceptance RUN=Hostile

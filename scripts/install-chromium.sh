@@ -7,11 +7,4 @@ find_one() {
 	done
 	return 1
 }
-if ! find_one; then
-	command -v apt-get >/dev/null || { echo "Chromium is needed; install it" >&2; exit 1; }
-	sudo=
-	[ "$(id -u)" = 0 ] || sudo=sudo
-	install() { $sudo apt-get install -y -q --no-install-recommends chromium-headless-shell fonts-dejavu-core >&2; }
-	install || { $sudo apt-get update -q >&2 && install; }
-	find_one
-fi
+find_one || { "$(dirname "$0")/install-programs.sh" chromium-headless-shell && find_one; }
