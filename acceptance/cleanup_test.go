@@ -14,8 +14,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/modeltest"
 )
 
@@ -77,7 +77,7 @@ func testNothingLeftBehind(t *testing.T, setup setupFunc, access string, call mo
 				args = append(args, "--timeout", "20s")
 			}
 			cmd, stdout, stderr := w.start(ctx, "hello", append(args, w.codexArgs()...)...)
-			w.awaitFile(ctx, "running")
+			w.awaitFile("running")
 			if end.signal != 0 {
 				if err := cmd.Process.Signal(end.signal); err != nil {
 					t.Fatal(err)
@@ -101,18 +101,12 @@ func testNothingLeftBehind(t *testing.T, setup setupFunc, access string, call mo
 }
 
 // awaitFile waits until a file exists in the repository.
-func (w *fixture) awaitFile(ctx context.Context, name string) {
+func (w *fixture) awaitFile(name string) {
 	w.t.Helper()
-	for {
-		if _, err := os.Stat(filepath.Join(w.repo, name)); err == nil {
-			return
-		}
-		select {
-		case <-ctx.Done():
-			w.t.Fatalf("%s was not created", name)
-		case <-time.After(20 * time.Millisecond):
-		}
-	}
+	testwait.Until(w.t, name, func() (error, bool) {
+		_, err := os.Stat(filepath.Join(w.repo, name))
+		return err, err == nil
+	})
 }
 
 // sweep runs doctor --sweep for a killed bus-agent and checks its result.

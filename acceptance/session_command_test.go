@@ -10,8 +10,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/session/control"
 )
@@ -96,15 +96,10 @@ func (w *fixture) killOwner(t *testing.T, s sessionInfo) {
 	if err := syscall.Kill(s.OwnerPID, syscall.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
-	for deadline := time.Now().Add(w.limit); ; time.Sleep(10 * time.Millisecond) {
+	testwait.Until(t, "the session has crashed", func() (sessionInfo, bool) {
 		now := w.showSession(t)
-		if now.State == "crashed" && !now.Running {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("session show: %+v", now)
-		}
-	}
+		return now, now.State == "crashed" && !now.Running
+	})
 }
 
 // sessionInfo is the output of "session show".

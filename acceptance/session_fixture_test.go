@@ -16,11 +16,11 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
@@ -235,11 +235,7 @@ func (d *testSession) kill(signal syscall.Signal) {
 	if err := syscall.Kill(d.process(), signal); err != nil {
 		d.t.Fatal(err)
 	}
-	select {
-	case <-d.session.Done():
-	case <-time.After(d.limit):
-		d.t.Fatal("the session does not end with its agent")
-	}
+	testwait.Receive(d.t, "the session ends with its agent", d.session.Done())
 	d.allowPartialState()
 }
 
@@ -259,22 +255,14 @@ func (w *fixture) allowPartialState() {
 // awaitNone waits until no process of the fixture has part in its command line.
 func (w *fixture) awaitNone(part string) {
 	w.t.Helper()
-	limit := time.Now().Add(20 * time.Second)
-	for {
-		var left []string
+	testwait.Until(w.t, "no process with "+part, func() (left []string, ended bool) {
 		for id, line := range w.processes() {
 			if strings.Contains(line, part) {
 				left = append(left, fmt.Sprint(id, " ", line))
 			}
 		}
-		if len(left) == 0 {
-			return
-		}
-		if time.Now().After(limit) {
-			w.t.Fatalf("still running: %q", left)
-		}
-		time.Sleep(20 * time.Millisecond)
-	}
+		return left, len(left) == 0
+	})
 }
 
 // conversation returns the messages of user and model in a request, without those that

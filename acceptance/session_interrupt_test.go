@@ -6,9 +6,9 @@ import (
 	"context"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/modeltest"
 	"github.com/busdk/bus-agent/session"
 )
@@ -29,21 +29,23 @@ func TestSessionIsInterruptedAtOnce(t *testing.T) {
 		return answer("again")
 	}
 	for name, setup := range map[string]setupFunc{"codex": newCodex, "claude": newClaude, "gemini": newGemini} {
-		for moment, wait := range map[string]func(*session.Turn){
-			"0ms":       func(*session.Turn) {},
-			"delivered": func(turn *session.Turn) { <-turn.Delivered() },
-			"5ms":       func(*session.Turn) { time.Sleep(5 * time.Millisecond) },
-			"50ms":      func(*session.Turn) { time.Sleep(50 * time.Millisecond) },
-		} {
+		for _, moment := range []string{"sent", "delivered", "asked"} {
 			t.Run(name+"/"+moment, func(t *testing.T) {
 				t.Parallel()
 				w := setup(t, script, nil)
 				d := w.startSession(session.Options{}, withAccess(agent.AccessFull))
 				ctx, cancel := context.WithTimeout(t.Context(), w.limit)
 				defer cancel()
-				for range 3 {
+				for round := range 3 {
 					turn := d.session.Send(session.Message{Text: "say nothing"})
-					wait(turn)
+					switch moment {
+					case "delivered":
+						testwait.Receive(t, moment, turn.Delivered())
+					case "asked":
+						if _, err := w.model.Await(ctx, 2*round+1); err != nil {
+							t.Fatal(err)
+						}
+					}
 					if err := d.session.Interrupt(ctx); err != nil {
 						t.Error(err)
 					}

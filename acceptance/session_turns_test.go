@@ -182,7 +182,7 @@ func TestSessionIsInterrupted(t *testing.T) {
 			defer cancel()
 
 			turn := d.session.Send(session.Message{Text: "sleep"})
-			w.awaitFile(ctx, "running")
+			w.awaitFile("running")
 			if err := d.session.Interrupt(ctx); err != nil {
 				t.Error(err)
 			}
@@ -190,7 +190,7 @@ func TestSessionIsInterrupted(t *testing.T) {
 			wantErrorIs(t, err, agent.ErrCanceled)
 			w.awaitNone("1000")
 			d.sendWant("continue", "on we go")
-			w.awaitFile(ctx, "continued")
+			w.awaitFile("continued")
 
 			turn = d.session.Send(session.Message{Text: "say nothing"})
 			if _, err := w.model.Await(ctx, 4); err != nil {
@@ -216,9 +216,7 @@ func TestSessionIsStoppedDuringATurn(t *testing.T) {
 func testStopDuringATurn(t *testing.T, cli sessionCLI) {
 	w := cli.setup(t, modeltest.Replies(modeltest.Reply{cli.command(cli.sleepers)}), map[string]string{".gitignore": "running\n"})
 	d := w.startSession(session.Options{}, func(r *agent.Request) { r.Access, r.Prompt = agent.AccessFull, "sleep" })
-	ctx, cancel := context.WithTimeout(t.Context(), w.limit)
-	defer cancel()
-	w.awaitFile(ctx, "running")
+	w.awaitFile("running")
 	waiting := d.session.Send(session.Message{Text: "never said"})
 	d.stop()
 	_, err := d.wait(waiting)

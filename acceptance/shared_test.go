@@ -368,7 +368,7 @@ func testInterrupt(t *testing.T, setup setupFunc, call modeltest.ToolCall) {
 	cmd, stdout, stderr := w.start(ctx, "hello", append([]string{
 		"run", "--agent", w.agent, "--model", w.modelID, "--access", "full", "--format", "json", "--prompt", "-",
 	}, w.codexArgs()...)...)
-	w.awaitFile(ctx, "running")
+	w.awaitFile("running")
 	begun := time.Now()
 	interrupt(t, cmd)
 	err := cmd.Wait()
