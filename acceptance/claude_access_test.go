@@ -9,18 +9,20 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
+// What bus-agent verify does not test: edits with full access, commands with write access
+// or outside the workdir, and files and commands of another kind.
 func TestClaudeAccessHolds(t *testing.T) {
 	t.Parallel()
 	write := func(path string) modeltest.ToolCall {
 		return modeltest.ToolCall{Name: "Write", Arguments: `{"file_path":"` + path + `","content":"x"}`}
 	}
 	testAccess(t, newClaude, map[string]accessCase{
-		"file":            {calls: callsOf(write("REPO/sub/made-file")), makes: "sub/made-file", under: []string{"write", "full"}},
-		"file above":      {calls: callsOf(write("REPO/../made-file")), makes: "../made-file", under: []string{"full"}},
+		"file":            {calls: callsOf(write("REPO/sub/made-file")), makes: "sub/made-file", words: []string{"full"}, under: []string{"full"}},
+		"file above":      {calls: callsOf(write("REPO/../made-file")), makes: "../made-file", words: []string{"full"}, under: []string{"full"}},
 		"file of git":     {calls: callsOf(write("REPO/.git/made")), makes: ".git/made", under: []string{"full"}},
 		"settings":        {calls: callsOf(write("REPO/.claude/made-settings.json")), makes: ".claude/made-settings.json", under: []string{"full"}},
-		"command":         {calls: callsOf(bash("git rev-parse HEAD > /dev/null; env > sub/made-by-env")), makes: "sub/made-by-env", under: []string{"full"}},
-		"command above":   {calls: callsOf(bash("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
+		"command":         {calls: callsOf(bash("git rev-parse HEAD > /dev/null; env > sub/made-by-env")), makes: "sub/made-by-env", words: []string{"write"}},
+		"command above":   {calls: callsOf(bash("touch ../made-above")), makes: "../made-above", words: []string{"full"}, under: []string{"full"}},
 		"allowed command": {calls: callsOf(bash("make -v; make -C sub -f keep --eval 'x:;touch made-by-make' x")), makes: "sub/made-by-make", args: []string{"--allow-command", "make *"}, under: []string{"read", "write", "full"}},
 	})
 }

@@ -26,7 +26,7 @@ func TestClaudeAddsFileNamedInPrompt(t *testing.T) {
 
 func TestClaudeGetsEachAgentsMDOnce(t *testing.T) {
 	t.Parallel()
-	testAgentsMD(t, newClaude, layouts("CLAUDE.md", ".claude"))
+	testAgentsMD(t, newClaude, furtherLayouts("CLAUDE.md", ".claude"))
 }
 
 func TestClaudeGetsEachAgentsMDOnceWithTrust(t *testing.T) {

@@ -59,8 +59,6 @@ func testNothingLeftBehind(t *testing.T, setup setupFunc, access string, call mo
 	}{
 		"timeout": {kind: "timeout"},
 		"SIGINT":  {signal: syscall.SIGINT, kind: "canceled"},
-		"SIGTERM": {signal: syscall.SIGTERM, kind: "canceled"},
-		"SIGHUP":  {signal: syscall.SIGHUP, kind: "canceled"},
 		"SIGKILL": {signal: syscall.SIGKILL},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -8,17 +8,18 @@ import (
 	"github.com/busdk/bus-agent/modeltest"
 )
 
-// File tools are limited to the workdir; commands are not.
+// File tools are limited to the workdir; commands are not. bus-agent verify tests edits with
+// less than full access, and commands in the workdir with read and full access.
 func TestGeminiAccessHolds(t *testing.T) {
 	t.Parallel()
 	write := func(path string) modeltest.ToolCall {
 		return modeltest.ToolCall{Name: "write_file", Arguments: `{"file_path":"` + path + `","content":"x"}`}
 	}
 	testAccess(t, newGemini, map[string]accessCase{
-		"file":                 {calls: callsOf(write("REPO/sub/made-file")), makes: "sub/made-file", under: []string{"write", "full"}},
-		"file above":           {calls: callsOf(write("REPO/../made-file")), makes: "../made-file"},
-		"command":              {calls: callsOf(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", under: []string{"full"}},
-		"command above":        {calls: callsOf(shell("touch ../made-above")), makes: "../made-above", under: []string{"full"}},
+		"file":                 {calls: callsOf(write("REPO/sub/made-file")), makes: "sub/made-file", words: []string{"full"}, under: []string{"full"}},
+		"file above":           {calls: callsOf(write("REPO/../made-file")), makes: "../made-file", words: []string{"full"}},
+		"command":              {calls: callsOf(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", words: []string{"write"}},
+		"command above":        {calls: callsOf(shell("touch ../made-above")), makes: "../made-above", words: []string{"full"}, under: []string{"full"}},
 		"allowed command":      {calls: callsOf(shell("touch sub/made-by-touch")), makes: "sub/made-by-touch", args: []string{"--allow-command", "touch"}, under: []string{"read", "write", "full"}},
 		"more than is allowed": {calls: callsOf(shell("true && touch sub/made-by-touch")), makes: "sub/made-by-touch", args: []string{"--allow-command", "true"}, under: []string{"full"}},
 	})

@@ -18,7 +18,8 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-// Each decision on an approval request takes effect, in two turns with the same request.
+// Decisions on an approval request of which bus-agent verify makes none take effect, in two
+// turns with the same request.
 func TestGeminiSessionApprovals(t *testing.T) {
 	t.Parallel()
 	for name, tt := range map[string]struct {
@@ -26,9 +27,7 @@ func TestGeminiSessionApprovals(t *testing.T) {
 		asked    int32
 		done     string
 	}{
-		"accept":             {session.Accept, 2, "x\nx\n"},
 		"accept for session": {session.AcceptForSession, 1, "x\nx\n"},
-		"decline":            {session.Decline, 2, ""},
 		"cancel":             {session.Cancel, 2, ""},
 		"no decision":        {"", 2, ""},
 	} {

@@ -27,7 +27,7 @@ func TestGeminiAddsFileNamedInPrompt(t *testing.T) {
 
 func TestGeminiGetsEachAgentsMDOnce(t *testing.T) {
 	t.Parallel()
-	testAgentsMD(t, newGemini, layouts("GEMINI.md", ".gemini"))
+	testAgentsMD(t, newGemini, furtherLayouts("GEMINI.md", ".gemini"))
 }
 
 // In a trusted workspace AGENTS.md is added to the repository's settings.

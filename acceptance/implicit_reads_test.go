@@ -76,14 +76,12 @@ func gitTraps() map[string]trap {
 }
 
 var geminiTraps = map[string]trap{
-	"a linked GEMINI.md":           links("GEMINI.md", environFile),
 	"a linked GEMINI.md below":     links("services/a/GEMINI.md", environFile),
 	"a linked AGENTS.md below":     links("services/a/AGENTS.md", environFile),
 	"a linked import":              texts(map[string]string{"GEMINI.md": "Read @./x first.\n"}, links("x", environFile)),
 	"an import in a linked folder": texts(map[string]string{"GEMINI.md": "@./d/environ\n"}, links("d", "/proc/self")),
 	"an import of an import": texts(map[string]string{"AGENTS.md": "@./services/x.md\n", "services/x.md": "@../y\n"},
 		links("y", environFile)),
-	"a FIFO":             fifo("GEMINI.md"),
 	"a FIFO below":       fifo("services/a/GEMINI.md"),
 	"a FIFO import":      texts(map[string]string{"GEMINI.md": "@./x\n"}, fifo("x")),
 	"a FIFO ignore file": fifo(".geminiignore"),
@@ -100,9 +98,7 @@ var geminiTraps = map[string]trap{
 var codexTraps = map[string]trap{
 	"a linked override": texts(map[string]string{"AGENTS.md": strings.Repeat("Be brief.\n", 2000)},
 		links("AGENTS.override.md", environFile)),
-	"a linked override alone": links("AGENTS.override.md", environFile),
 	"a linked override above": links("services/AGENTS.override.md", environFile),
-	"a FIFO override":         fifo("AGENTS.override.md"),
 	"a FIFO skill":            fifo(".agents/skills/s/SKILL.md"),
 	"a linked skill":          links(".agents/skills/s/SKILL.md", environFile),
 	"a linked skills folder": texts(map[string]string{"../outside/s/SKILL.md": "---\nname: s\ndescription: " + canary + "\n---\n"},
@@ -112,11 +108,9 @@ var codexTraps = map[string]trap{
 }
 
 var claudeTraps = map[string]trap{
-	"a linked CLAUDE.md":       links("CLAUDE.md", environFile),
 	"a linked CLAUDE.md below": links("services/a/CLAUDE.md", environFile),
 	"a linked rule":            links(".claude/rules/r.md", environFile),
 	"a linked import":          texts(map[string]string{"CLAUDE.md": "@x.md\n"}, links("x.md", environFile)),
-	"a FIFO":                   fifo("CLAUDE.md"),
 	"a FIFO below":             fifo("services/a/CLAUDE.md"),
 	"a FIFO skill":             fifo(".claude/skills/s/SKILL.md"),
 	"a FIFO command":           fifo(".claude/commands/c.md"),
@@ -125,7 +119,8 @@ var claudeTraps = map[string]trap{
 	"FIFO tasks":               fifo(".claude/scheduled_tasks.json"),
 }
 
-// Files that a CLI reads implicitly neither disclose a secret in the environment to the
+// Files that a CLI reads implicitly, besides the context files at the root that bus-agent
+// verify replaces, neither disclose a secret in the environment to the
 // model or the workdir, nor block the run.
 func TestHostileFilesReadImplicitly(t *testing.T) {
 	t.Parallel()

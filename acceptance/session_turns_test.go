@@ -165,7 +165,6 @@ func TestSessionIsInterrupted(t *testing.T) {
 		access   agent.Access
 	}{
 		"codex in its sandbox":  {newCodex, "gpt-5.5", call, sleepers, agent.AccessWrite},
-		"codex without limits":  {newCodex, "gpt-5.5", call, sleepers, agent.AccessFull},
 		"codex running scripts": {newCodex, "gpt-6.1-sol", script, sleepers, agent.AccessFull},
 		"claude":                {newClaude, "claude-opus-5-5", bash, sleepersP, agent.AccessFull},
 		"gemini":                {newGemini, "gemini-2.5-pro", shell, sleepers, agent.AccessFull},

@@ -123,6 +123,15 @@ func layouts(own, dir string) map[string]layout {
 	}
 }
 
+// furtherLayouts returns the layouts of which bus-agent verify has none.
+func furtherLayouts(own, dir string) map[string]layout {
+	all := layouts(own, dir)
+	for _, name := range []string{"at the root", "one level down", "two levels down", "own file that links", "imports everywhere"} {
+		delete(all, name)
+	}
+	return all
+}
+
 // testAgentsMD checks that each AGENTS.md from the root to the workdir reaches the model
 // once and in order, and that the CLI's own file does too.
 func testAgentsMD(t *testing.T, setup setupFunc, layouts map[string]layout, flags ...string) {
