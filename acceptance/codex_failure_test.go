@@ -15,19 +15,19 @@ func TestCodexFailures(t *testing.T) {
 	testFailures(t, newCodex, map[string]failure{
 		"401": {
 			reply: modeltest.Reply{modeltest.HTTPError{Status: http.StatusUnauthorized, Message: "the key is refused"}},
-			kind:  "authentication", says: "401 Unauthorized", asked: 4, took: 110, // Codex sends six without bus-agent
+			kind:  "authentication", says: "401 Unauthorized", asked: 4, // Codex sends six without bus-agent
 		},
 		"quota used up": {
 			reply: modeltest.Reply{modeltest.Fail{Code: "insufficient_quota", Message: "pay first"}},
-			kind:  "quota", says: "Quota exceeded", asked: 1, took: 110,
+			kind:  "quota", says: "Quota exceeded", asked: 1,
 		},
 		"rate limit in the stream": {
 			reply: modeltest.Reply{modeltest.Fail{Code: "rate_limit_exceeded", Message: "slow down"}},
-			kind:  "quota", says: "slow down", asked: 10, took: 110,
+			kind:  "quota", says: "slow down", asked: 10,
 		},
 		"context too long": {
 			reply: modeltest.Reply{modeltest.Fail{Code: "context_length_exceeded", Message: "too long"}},
-			kind:  "agent", says: "context window", asked: 1, took: 110,
+			kind:  "agent", says: "context window", asked: 1,
 		},
 	})
 }

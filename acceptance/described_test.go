@@ -100,13 +100,13 @@ func TestDescribedRuntimeFailures(t *testing.T) {
 		return w
 	}
 	testFailures(t, patient, map[string]failure{
-		"401":               {reply: status(http.StatusUnauthorized, "the key is refused"), kind: "agent", says: "exit code 1", tail: "the key is refused]", asked: 1, took: 60},
-		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "exit code 1", tail: "what is this?]", asked: 1, took: 60},
-		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "exit code 1", tail: "boom]", asked: 28, took: 180},
-		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "exit code 1", tail: "[API Error: terminated (cause: UND_ERR_SOCKET: other side closed)]", asked: 10, took: 60},
-		"empty answer":      {reply: nil, kind: "agent", says: "exit code 1", tail: "[API Error: Model stream ended with empty response text.]", asked: 10, took: 60},
-		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--timeout", "15s"}, kind: "timeout", says: "within 15s", asked: 1, took: 60},
-		"silent stream":     {reply: modeltest.Reply{modeltest.Text{}, modeltest.Silence{}}, args: []string{"--timeout", "15s"}, kind: "timeout", says: "within 15s", asked: 1, took: 60},
+		"401":               {reply: status(http.StatusUnauthorized, "the key is refused"), kind: "agent", says: "exit code 1", tail: "the key is refused]", asked: 1},
+		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "exit code 1", tail: "what is this?]", asked: 1},
+		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "exit code 1", tail: "boom]", asked: 28},
+		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "exit code 1", tail: "[API Error: terminated (cause: UND_ERR_SOCKET: other side closed)]", asked: 10},
+		"empty answer":      {reply: nil, kind: "agent", says: "exit code 1", tail: "[API Error: Model stream ended with empty response text.]", asked: 10},
+		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--timeout", "15s"}, kind: "timeout", says: "within 15s", asked: 1},
+		"silent stream":     {reply: modeltest.Reply{modeltest.Text{}, modeltest.Silence{}}, args: []string{"--timeout", "15s"}, kind: "timeout", says: "within 15s", asked: 1},
 	})
 }
 

@@ -94,9 +94,9 @@ func TestGeminiFailures(t *testing.T) {
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message}}
 	}
 	testFailures(t, newGemini, map[string]failure{
-		"404":               {reply: status(http.StatusNotFound, "no such model"), kind: "agent", says: "no such model", asked: 1, took: 20},
-		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "terminated", asked: 10, took: 30, text: "half an ans"},
-		"empty answer":      {reply: nil, kind: "agent", says: "empty response", asked: 10, took: 30},
+		"404":               {reply: status(http.StatusNotFound, "no such model"), kind: "agent", says: "no such model", asked: 1},
+		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "terminated", asked: 10, text: "half an ans"},
+		"empty answer":      {reply: nil, kind: "agent", says: "empty response", asked: 10},
 	})
 }
 

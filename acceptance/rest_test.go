@@ -13,7 +13,6 @@ import (
 	"slices"
 	"strings"
 	"testing"
-	"time"
 
 	"github.com/google/go-cmp/cmp"
 
@@ -109,16 +108,16 @@ func TestRESTFailures(t *testing.T) {
 		return modeltest.Reply{modeltest.HTTPError{Status: code, Message: message, Header: http.Header{"Retry-After": {"0"}}}}
 	}
 	testFailures(t, newREST, map[string]failure{
-		"401":               {reply: status(http.StatusUnauthorized, "the key sk-acceptance is refused"), kind: "authentication", says: "the key *** is refused", asked: 1, took: 20},
-		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "400 Bad Request: what is this?", asked: 1, took: 20},
-		"429":               {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down (6 attempts)", asked: 6, took: 20},
-		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "boom (6 attempts)", asked: 6, took: 20},
-		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "cut off", asked: 1, took: 20, text: "half an ans"},
-		"error of a stream": {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Fail{Code: "server_error", Message: "boom"}}, kind: "agent", says: "boom", asked: 1, took: 20, text: "half"},
-		"empty answer":      {reply: nil, kind: "agent", says: "the answer is empty", asked: 1, took: 20},
-		"a tool":            {reply: modeltest.Reply{modeltest.ToolCall{Name: "shell", Arguments: "{}"}}, kind: "agent", says: "called a tool", asked: 1, took: 20},
-		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--timeout", "3s"}, kind: "timeout", says: "within 3s", asked: 1, took: 30},
-		"silent stream":     {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Silence{}}, args: []string{"--idle-timeout", "3s"}, kind: "idle_timeout", says: "sent nothing for too long: the limit is 3s", asked: 1, took: 30, text: "half"},
+		"401":               {reply: status(http.StatusUnauthorized, "the key sk-acceptance is refused"), kind: "authentication", says: "the key *** is refused", asked: 1},
+		"400":               {reply: status(http.StatusBadRequest, "what is this?"), kind: "agent", says: "400 Bad Request: what is this?", asked: 1},
+		"429":               {reply: status(http.StatusTooManyRequests, "slow down"), kind: "quota", says: "slow down (6 attempts)", asked: 6},
+		"500":               {reply: status(http.StatusInternalServerError, "boom"), kind: "agent", says: "boom (6 attempts)", asked: 6},
+		"cut in the middle": {reply: modeltest.Reply{modeltest.Text{"half an ans"}, modeltest.Cut{}}, kind: "agent", says: "cut off", asked: 1, text: "half an ans"},
+		"error of a stream": {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Fail{Code: "server_error", Message: "boom"}}, kind: "agent", says: "boom", asked: 1, text: "half"},
+		"empty answer":      {reply: nil, kind: "agent", says: "the answer is empty", asked: 1},
+		"a tool":            {reply: modeltest.Reply{modeltest.ToolCall{Name: "shell", Arguments: "{}"}}, kind: "agent", says: "called a tool", asked: 1},
+		"no headers":        {reply: modeltest.Reply{modeltest.Silence{}}, args: []string{"--timeout", "3s"}, kind: "timeout", says: "within 3s", asked: 1},
+		"silent stream":     {reply: modeltest.Reply{modeltest.Text{"half"}, modeltest.Silence{}}, args: []string{"--idle-timeout", "3s"}, kind: "idle_timeout", says: "sent nothing for too long: the limit is 3s", asked: 1, text: "half"},
 	})
 }
 
@@ -172,15 +171,11 @@ func TestRESTInterrupted(t *testing.T) {
 	if _, err := w.model.Await(ctx, 1); err != nil {
 		t.Fatal(err)
 	}
-	begun := time.Now()
 	interrupt(t, cmd)
 	err := cmd.Wait()
 	var r report
 	if jsonErr := json.Unmarshal(stdout.Bytes(), &r); err == nil || jsonErr != nil || r.Kind != "canceled" {
 		t.Errorf("ended with %v, %v\n%s\n%s", err, jsonErr, stdout, stderr)
-	}
-	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("ending took %v", took)
 	}
 	w.checkNothingLeft(before)
 }

@@ -287,23 +287,22 @@ type failure struct {
 	args  []string
 	kind  string
 	says  string
-	tail  string  // the end of standard error
-	asked int     // at most
-	took  seconds // at most
-	text  string  // the incomplete answer
+	tail  string // the end of standard error
+	asked int    // at most
+	text  string // the incomplete answer
 }
 
-type seconds float64
-
-// testFailures checks the kind, error, number of requests and duration of runs that
-// fail.
+// testFailures checks the kind, error and number of requests of runs that fail.
 func testFailures(t *testing.T, setup setupFunc, failures map[string]failure) {
 	for name, f := range failures {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			w := setup(t, modeltest.Always(f.reply), nil)
 			r, o := w.run("hello", f.args...)
-			for len(w.model.ModelRequests()) == 0 && strings.HasSuffix(r.Kind, "timeout") && f.took < 500 {
+			for range 3 {
+				if len(w.model.ModelRequests()) > 0 || !strings.HasSuffix(r.Kind, "timeout") {
+					break
+				}
 				// The timeout expired before the first request, on a busy machine.
 				f = f.slower(t)
 				w = setup(t, modeltest.Always(f.reply), nil)
@@ -317,9 +316,6 @@ func testFailures(t *testing.T, setup setupFunc, failures map[string]failure) {
 			}
 			if n := len(w.model.ModelRequests()); n == 0 || n > f.asked {
 				t.Errorf("the model got %d requests, want at most %d", n, f.asked)
-			}
-			if took := seconds(o.took.Seconds()); took > f.took {
-				t.Errorf("it took %.1f s, want at most %.1f", took, f.took)
 			}
 			if strings.Contains(o.stdout+o.stderr, "sk-acceptance") {
 				t.Error("the key is in the output")
@@ -340,7 +336,6 @@ func (f failure) slower(t *testing.T) failure {
 	}
 	f.args = []string{f.args[0], (4 * limit).String()}
 	f.says = strings.ReplaceAll(f.says, limit.String(), (4 * limit).String())
-	f.took *= 4
 	return f
 }
 
@@ -378,7 +373,6 @@ func testInterrupt(t *testing.T, setup setupFunc, call modeltest.ToolCall) {
 		"run", "--agent", w.agent, "--model", w.modelID, "--access", "full", "--format", "json", "--prompt", "-",
 	}, w.codexArgs()...)...)
 	w.awaitFile("running")
-	begun := time.Now()
 	interrupt(t, cmd)
 	err := cmd.Wait()
 	var r report
@@ -387,9 +381,6 @@ func testInterrupt(t *testing.T, setup setupFunc, call modeltest.ToolCall) {
 	}
 	if code := cmd.ProcessState.ExitCode(); code == 0 {
 		t.Error("exit code 0")
-	}
-	if took := time.Since(begun); took > 20*time.Second {
-		t.Errorf("ending took %v", took)
 	}
 	w.checkNothingLeft(before)
 }
