@@ -44,7 +44,7 @@ var rows = []struct{ packages []string }{
 	{packages: []string{"command"}},
 	{packages: []string{"cmd/*"}},
 	{packages: []string{"internal/bench/corpus", "internal/soak"}},
-	{packages: []string{"internal/layers", "internal/testreport", "internal/bench", "internal/bench/*", "internal/canary", "internal/demo", "internal/demo/*", "internal/soak/*", "acceptance", "test/frozen"}},
+	{packages: []string{"internal/layers", "internal/testreport", "internal/typecheck", "internal/bench", "internal/bench/*", "internal/canary", "internal/demo", "internal/demo/*", "internal/soak/*", "acceptance", "test/frozen"}},
 }
 
 // forbidden lists what packages up to the runner must not import.
