@@ -15,6 +15,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // The test binary is the agent of the tests, too: called with "fake" and steps
@@ -191,29 +193,20 @@ func report(s step) {
 }
 
 func await(file string) {
-	for limit := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(file); err == nil {
-			return
-		}
-		if time.Now().After(limit) {
-			panic(file + " does not appear")
-		}
+	if !testwait.Exists(file) {
+		panic(file + " does not appear")
 	}
 }
 
 // marked waits until this process bears a mark, where there are marks.
 func marked(step) {
-	for newMark(false) != 0 && ownMark() == 0 {
-		time.Sleep(time.Millisecond)
-	}
+	testwait.Poll(func() bool { return newMark(false) == 0 || ownMark() != 0 })
 }
 
 // outlive waits for the end of the process whose id is in a file.
 func outlive(s step) {
 	await(s.Text)
-	for readID(s.Text).alive() {
-		time.Sleep(time.Millisecond)
-	}
+	testwait.Poll(func() bool { return !readID(s.Text).alive() })
 }
 
 // testContext is for runs within a step, which has no test.
@@ -241,16 +234,10 @@ func readID(file string) id {
 // reported returns the id in a file; it waits for it.
 func reported(t *testing.T, file string) id {
 	t.Helper()
-	deadline := time.Now().Add(2 * time.Minute)
-	for {
-		if _, err := os.Stat(file); err == nil {
-			return readID(file)
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s never started", filepath.Base(file))
-		}
-		time.Sleep(time.Millisecond)
+	if !testwait.Exists(file) {
+		t.Fatalf("%s never started", filepath.Base(file))
 	}
+	return readID(file)
 }
 
 func (i id) alive() bool {
@@ -270,15 +257,6 @@ func (i id) kill() {
 func (i id) reaped() bool {
 	p, err := readProcess(i.PID)
 	return err != nil || p.born != i.Born
-}
-
-func eventually(ok func() bool) bool {
-	for deadline := time.Now().Add(2 * time.Minute); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if ok() {
-			return true
-		}
-	}
-	return false
 }
 
 func expectEntries(t *testing.T, dir string, want ...string) {

@@ -10,7 +10,6 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -45,7 +44,7 @@ func TestAgentThatUsesUpProcessesIsEnded(t *testing.T) {
 	// is nothing else.
 	if os.Getuid() == 0 {
 		uid := uint32(1_000_000 + os.Getpid())
-		if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, int(uid), int(uid))); err != nil {
+		if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(program, 0o755), os.Chown(dir, int(uid), int(uid))); err != nil {
 			t.Fatal(err)
 		}
 		user := as
@@ -82,10 +81,9 @@ func crowded(step) {
 		over.Go(func() {
 			runtime.LockOSThread()
 			asleep.Done()
-			time.Sleep(time.Millisecond)
+			asleep.Wait()
 		})
 	}
-	asleep.Wait()
 	over.Wait()
 	p.Stop()
 	if exit, err := p.Wait(); err != nil || exit.Swept < 20 || exit.Survived > 0 || hasChildren() {

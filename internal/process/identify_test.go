@@ -5,6 +5,8 @@ import (
 	"os/exec"
 	"strings"
 	"testing"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 func TestLifeOfAProcess(t *testing.T) {
@@ -68,7 +70,7 @@ func TestIdentifyChildThatHasEnded(t *testing.T) {
 		t.Fatal(err)
 	}
 	input.Close()
-	if !eventually(func() bool { _, err := Identify(child.Process.Pid); return err != nil }) {
+	if !testwait.Poll(func() bool { _, err := Identify(child.Process.Pid); return err != nil }) {
 		t.Fatal("it does not end")
 	}
 	if got := identifyChild(child.Process.Pid); got != want {

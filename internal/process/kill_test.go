@@ -2,7 +2,8 @@ package process
 
 import (
 	"testing"
-	"time"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // What is alive of the runs is killed, however deaf it is, and nothing else.
@@ -19,10 +20,8 @@ func TestKillRuns(t *testing.T) {
 	var mine registry
 	mine.begin()
 	mine.add(&p.run)
-	for ctx := soon(t); mine.kill(); time.Sleep(time.Millisecond) {
-		if ctx.Err() != nil {
-			t.Fatal("it does not end")
-		}
+	if !testwait.Poll(func() bool { return !mine.kill() }) {
+		t.Fatal("it does not end")
 	}
 	if exit, err := p.Wait(); exit.Signal != "SIGKILL" || exit.Stopped || err != nil {
 		t.Errorf("got %+v, %v", exit, err)

@@ -1,10 +1,16 @@
 package process
 
 import (
+	"errors"
+	"fmt"
+	"io/fs"
+	"os"
 	"path/filepath"
 	"runtime"
+	"syscall"
 	"testing"
-	"time"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 func TestAgentEndsWhenThisProcessDies(t *testing.T) {
@@ -18,7 +24,7 @@ func TestAgentEndsWhenThisProcessDies(t *testing.T) {
 	agent := reported(t, file)
 	runner.Process.Kill()
 	runner.Wait()
-	if !eventually(func() bool { return !agent.alive() }) {
+	if !testwait.Poll(func() bool { return !agent.alive() }) {
 		t.Error("it is alive")
 		agent.kill()
 	}
@@ -32,22 +38,31 @@ func TestAgentOutlivesTheThreadThatAskedForIt(t *testing.T) {
 		p   *Process
 		err error
 	}
-	c := make(chan started)
-	go func() {
-		runtime.LockOSThread() // the thread ends with the goroutine
+	c, thread := make(chan started), make(chan int, 1)
+	var start func()
+	start = func() {
+		runtime.LockOSThread()                    // the thread ends with the goroutine
+		if syscall.Gettid() == syscall.Getpid() { // the first thread does not end
+			go start()
+			<-t.Context().Done()
+			runtime.UnlockOSThread()
+			return
+		}
 		p, err := Start(t.Context(), s)
+		thread <- syscall.Gettid()
 		c <- started{p, err}
-	}()
+	}
+	go start()
 	got := <-c
 	if got.err != nil {
 		t.Fatal(got.err)
 	}
 	who := reported(t, file)
-	select {
-	case <-got.p.Done():
-		t.Error("it ended early")
-	case <-time.After(100 * time.Millisecond): // long after the thread has ended
-	}
+	task := fmt.Sprintf("/proc/self/task/%d", <-thread)
+	testwait.Until(t, "the end of the thread", func() (error, bool) {
+		_, err := os.Stat(task)
+		return err, errors.Is(err, fs.ErrNotExist)
+	})
 	if !who.alive() {
 		t.Error("it is not alive")
 	}

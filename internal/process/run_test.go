@@ -16,6 +16,8 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // agent returns a Spec that performs the steps.
@@ -45,7 +47,7 @@ func result(t *testing.T, s Spec) (exit Exit, stdout, stderr string) {
 func soon(t *testing.T) context.Context {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
-	timer := time.AfterFunc(2*time.Minute, func() {
+	timer := time.AfterFunc(testwait.Limit, func() {
 		t.Error("the run does not end")
 		cancel()
 	})
@@ -187,13 +189,15 @@ func TestBlockedWriterSlowsAndLosesNothing(t *testing.T) {
 		t.Fatal(err)
 	}
 	// The pipe is full when the process sleeps in a write, that is for good.
-	for n, last := 0, -1; n < 20; time.Sleep(5 * time.Millisecond) {
+	n, last := 0, -1
+	testwait.Until(t, "a full pipe", func() (int, bool) {
 		if left := inPipe(t, p); left == last && left > 0 {
 			n++
 		} else {
 			n, last = 0, left
 		}
-	}
+		return last, n == 20
+	})
 	if _, err := os.Stat(file); err == nil {
 		t.Error("the process went on while its output was not taken")
 	}

@@ -14,6 +14,8 @@ import (
 
 	diff "github.com/google/go-cmp/cmp"
 	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // startOwner starts a program in dir that runs an agent with the steps.
@@ -103,7 +105,7 @@ func TestStaleProcessesOfNestedRuns(t *testing.T) {
 	left := reported(t, see.dir+"/id")
 	innerOwner := reported(t, named("inner"))
 	innerOwner.kill()
-	if !eventually(func() bool { return !innerOwner.alive() }) {
+	if !testwait.Poll(func() bool { return !innerOwner.alive() }) {
 		t.Fatal("the inner owner does not end")
 	}
 	if ended, _, err := EndStaleProcesses(t.Context(), innerOwner.PID); len(ended) > 0 || err != nil || !left.alive() {

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"golang.org/x/sys/unix"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // To be a subreaper is for the whole process, so the tests are steps of another
@@ -100,7 +102,7 @@ func adopt(s step) {
 	hung.expectParent(os.Getpid())
 	await(named("ended/id"))
 	ended := readID(named("ended/id"))
-	if !eventually(ended.reaped) {
+	if !testwait.Poll(ended.reaped) {
 		wrong("an orphan that ended is not reaped during the run")
 	}
 	check(os.Mkdir(named("go"), 0o700))
@@ -198,7 +200,7 @@ func orphans(s step) {
 		}
 		return n
 	}
-	if !eventually(func() bool { return alive() == 0 }) {
+	if !testwait.Poll(func() bool { return alive() == 0 }) {
 		wrong("orphans that do not end")
 	}
 	all := reader{}
@@ -240,7 +242,7 @@ func outrun(s step) {
 		}
 		return n
 	}
-	if !eventually(func() bool { return adopted() == 3 }) {
+	if !testwait.Poll(func() bool { return adopted() == 3 }) {
 		wrong("%d trees are adopted", adopted())
 	}
 	h := newHunt(time.Minute, time.Minute)
@@ -283,7 +285,7 @@ func leak(s step) {
 	runAll()         // what is opened once for all runs is not a leak
 	before := held() // something of the last run may still be ending
 	runAll()
-	if !eventually(func() bool { now := held(); return now[0] <= before[0] && now[1] <= before[1] }) {
+	if !testwait.Poll(func() bool { now := held(); return now[0] <= before[0] && now[1] <= before[1] }) {
 		wrong("held %v before and %v after", before, held())
 	}
 }

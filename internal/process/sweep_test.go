@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // fugitives are the ways in which a descendant gets out of sight. Each returns
@@ -170,7 +172,7 @@ func TestWithoutProcessTableTheGroupIsEnded(t *testing.T) {
 	if exit, err := p.Wait(); err != nil || exit != (Exit{Code: -1, Signal: "SIGTERM", Stopped: true}) {
 		t.Errorf("got %+v, %v", exit, err)
 	}
-	if !eventually(func() bool { return !who.alive() }) {
+	if !testwait.Poll(func() bool { return !who.alive() }) {
 		t.Error("it is alive")
 	}
 }

@@ -4,6 +4,8 @@ import (
 	"sync"
 	"testing"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 func TestRunsThatEndTogetherShareAScan(t *testing.T) {
@@ -32,11 +34,14 @@ func TestRunsThatEndTogetherShareAScan(t *testing.T) {
 	for i := range together {
 		done.Go(func() { results.Store(i, look(100+i)) })
 	}
-	for joined := false; !joined; time.Sleep(time.Millisecond) {
+	testwait.Until(t, "all wait for the next look", func() (joined int, ok bool) {
 		tables.mu.Lock()
-		joined = tables.next != nil && tables.next.joined == together
-		tables.mu.Unlock()
-	}
+		defer tables.mu.Unlock()
+		if tables.next != nil {
+			joined = tables.next.joined
+		}
+		return joined, joined == together
+	})
 	close(release)
 	done.Wait()
 	if h := <-begun; h.born != 100 {

@@ -37,7 +37,7 @@ func Ordinary(t *testing.T, env ...string) bool {
 	if err := run(dir, nil, nil, "/bin/cp", self, program); err != nil {
 		t.Fatal(err)
 	}
-	if err := errors.Join(os.Chmod(dir, 0o755), os.Chown(dir, unprivileged, unprivileged)); err != nil {
+	if err := errors.Join(os.Chmod(dir, 0o755), os.Chmod(program, 0o755), os.Chown(dir, unprivileged, unprivileged)); err != nil {
 		t.Fatal(err)
 	}
 	env = append([]string{"TMPDIR=" + dir, "HOME=" + dir, "GORACE=atexit_sleep_ms=0"}, env...)
