@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 	"sync"
 	"testing"
@@ -73,11 +74,18 @@ func attack(dir, outside string) error {
 	return err
 }
 
+// pause lasts for a random time.
+func pause() {
+	for range rand.N(100) {
+		runtime.Gosched()
+	}
+}
+
 // swap replaces name by a link for a moment.
 func swap(root *os.Root, name, to string) {
 	_ = root.Rename(name, name+".real")
 	_ = root.Symlink(to, name)
-	time.Sleep(rand.N(100 * time.Microsecond))
+	pause()
 	if info, err := root.Lstat(name); err == nil && info.Mode()&os.ModeSymlink != 0 {
 		_ = root.Remove(name)
 	}
@@ -85,7 +93,7 @@ func swap(root *os.Root, name, to string) {
 		// Another file has taken the name.
 		_ = root.RemoveAll(name + ".real")
 	}
-	time.Sleep(rand.N(100 * time.Microsecond))
+	pause()
 }
 
 // TestHostileProcessTouchesNothingOutside does the same with an attacker in

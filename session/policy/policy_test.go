@@ -121,7 +121,7 @@ func TestFiles(t *testing.T) {
 	deep := "src/" + strings.Repeat("a/", 300) + "x"
 	for _, test := range []struct {
 		kind  agent.ToolKind
-		files string // separated by spaces
+		files string // separated by line breaks
 		want  string
 	}{
 		{agent.ToolEdit, "src/a.go", "accept 1"}, // a folder before a pattern
@@ -129,10 +129,10 @@ func TestFiles(t *testing.T) {
 		{agent.ToolEdit, "src", "ask 0"}, // not a file
 		{agent.ToolEdit, "src/made/no", "ask 3"},
 		{agent.ToolEdit, "src/made/yes", "accept 4"},
-		{agent.ToolEdit, "src/made/yes src/new", "accept 4"},
-		{agent.ToolEdit, "src/made/yes src/made/no", "ask 3"},
-		{agent.ToolEdit, "src/new other", "ask 0"},
-		{agent.ToolEdit, "src/new .env", "decline 6"},
+		{agent.ToolEdit, "src/made/yes\nsrc/new", "accept 4"},
+		{agent.ToolEdit, "src/made/yes\nsrc/made/no", "ask 3"},
+		{agent.ToolEdit, "src/new\nother", "ask 0"},
+		{agent.ToolEdit, "src/new\n.env", "decline 6"},
 		{agent.ToolDelete, "src/a.go", "ask 0"},
 		{agent.ToolDelete, ".env", "decline 6"},
 		{agent.ToolOther, "src/a.go", "ask 0"},
@@ -166,14 +166,14 @@ func TestFiles(t *testing.T) {
 		{agent.ToolEdit, "src/x.", "ask 0"},
 		{agent.ToolEdit, deep, "ask 0"},
 		{agent.ToolEdit, "src/" + strings.Repeat("a", 5000), "ask 0"},
-		{agent.ToolEdit, strings.Repeat("src/new ", 500), "ask 0"},
+		{agent.ToolEdit, strings.Repeat("src/new\n", 500), "ask 0"},
 		{agent.ToolEdit, "", "ask 0"},
 		{agent.ToolRead, "/etc/passwd", "accept 10"},
 		{agent.ToolRead, ".env", "decline 6"},
 		{agent.ToolRead, "", "ask 0"},
 		{agent.ToolRead, "~/x", "ask 0"},
 	} {
-		tool := &agent.Tool{Name: "t", Kind: test.kind, Files: strings.Fields(test.files)}
+		tool := &agent.Tool{Name: "t", Kind: test.kind, Files: strings.FieldsFunc(test.files, func(r rune) bool { return r == '\n' })}
 		if got := decide(t, p, tool, start); got != test.want {
 			t.Errorf("%s %.60q: %s, want %s", test.kind, test.files, got, test.want)
 		}
