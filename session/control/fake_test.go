@@ -13,11 +13,11 @@ import (
 	"sync"
 	"sync/atomic"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
@@ -90,7 +90,9 @@ func talk() int {
 		word, rest, _ := strings.Cut(lines.Text(), " ")
 		switch word {
 		case "die": // when a file appears
-			awaitFile(rest)
+			if !testwait.Exists(rest) {
+				panic(rest + " does not appear")
+			}
 			return 3
 		case "env":
 			fmt.Printf("text %s=%s\nresult\n", rest, os.Getenv(rest))
@@ -101,27 +103,20 @@ func talk() int {
 		case "interrupted":
 			fmt.Println("failed by the user")
 		case "hold": // a turn that runs until a file appears
-			awaitFile(rest)
+			if !testwait.Exists(rest) {
+				panic(rest + " does not appear")
+			}
 			fmt.Println("result")
 		case "rename": // when a file appears
-			awaitFile(rest)
+			if !testwait.Exists(rest) {
+				panic(rest + " does not appear")
+			}
 			fmt.Println("renamed native-renamed\nresult")
 		default:
 			fmt.Printf("text %s\nresult\n", lines.Text())
 		}
 	}
 	return 0
-}
-
-func awaitFile(name string) {
-	for limit := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(name); err == nil {
-			return
-		}
-		if time.Now().After(limit) {
-			panic(name + " does not appear")
-		}
-	}
 }
 
 func (b *bench) makeFile(name string) {
@@ -358,34 +353,24 @@ func (b *bench) hooked() string {
 // until waits for the entry of a session to be in a state.
 func (b *bench) until(h control.SessionHandle, want session.State) control.Entry {
 	b.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	return testwait.Until(b.t, "state "+string(want), func() (control.Entry, bool) {
 		e, err := b.Store.Get(h.SessionID)
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if e.State == want {
-			return e
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatalf("the session is %s, want %s", e.State, want)
-		}
-	}
+		return e, e.State == want
+	})
 }
 
 // untilReady waits until a session says that it takes a message. Its entry can be
 // that of a turn before.
 func (b *bench) untilReady(h control.SessionHandle) {
 	b.t.Helper()
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
+	testwait.Until(b.t, "a session that takes a message", func() (ready, ok bool) {
 		ready, err := b.IsReady(b.t.Context(), h)
 		if err != nil {
 			b.t.Fatal(err)
 		}
-		if ready {
-			return
-		}
-		if time.Now().After(deadline) {
-			b.t.Fatal("the session does not get ready")
-		}
-	}
+		return ready, ready
+	})
 }

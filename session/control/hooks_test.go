@@ -19,6 +19,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session/control"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
@@ -41,7 +42,7 @@ func hook() int {
 		fmt.Fprint(os.Stderr, strings.Repeat("x", 490), os.Getenv("MY_API_KEY"), strings.Repeat("y", 490))
 		return 7
 	case "hang":
-		time.Sleep(time.Minute)
+		time.Sleep(time.Hour)
 	}
 	return 0
 }
@@ -249,11 +250,10 @@ func TestSinkThatHangsOrFailsDelaysNothing(t *testing.T) {
 	for range 500 {
 		<-got
 	}
-	for deadline := time.Now().Add(30 * time.Second); !strings.Contains(w.all(), "broken") || !strings.Contains(w.all(), "it panicked: confused"); time.Sleep(time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("warnings %q", w.all())
-		}
-	}
+	testwait.Until(t, "warnings", func() (string, bool) {
+		all := w.all()
+		return all, strings.Contains(all, "broken") && strings.Contains(all, "it panicked: confused")
+	})
 	for range 600 { // more than may wait
 		h.Emit(payload)
 	}
@@ -289,22 +289,17 @@ func TestClosedHooksLeaveNothing(t *testing.T) {
 	w := &warnings{}
 	kept := filepath.Join(dir, "kept")
 	h := control.NewHooks(w.warn,
-		control.Command{Argv: []string{"/bin/sh", "-c", `sleep 100 & echo $! >` + pid + `.part; mv ` + pid + `.part ` + pid + `; wait`}},
+		control.Command{Argv: []string{"/bin/sh", "-c", `sleep 100 & echo $! >"$0.part"; mv "$0.part" "$0"; wait`, pid}},
 		control.Callback(func(ctx context.Context, _ control.Payload) error { <-ctx.Done(); return context.Cause(ctx) }), openFile(t, kept))
 	for range 500 {
 		h.Emit(payload)
 	}
-	for deadline := time.Now().Add(30 * time.Second); ; time.Sleep(time.Millisecond) {
-		_, err := os.Stat(pid)
-		if text, _ := os.ReadFile(kept); err == nil && bytes.Count(text, []byte("\n")) == 500 || time.Now().After(deadline) {
-			break
-		}
-	}
-	text, err := os.ReadFile(pid)
-	if err != nil {
-		t.Fatal(err)
-	}
-	child, err := strconv.Atoi(strings.TrimSpace(string(text)))
+	testwait.Until(t, "500 lines", func() (n int, ok bool) {
+		text, _ := os.ReadFile(kept)
+		n = bytes.Count(text, []byte("\n"))
+		return n, n == 500
+	})
+	child, err := strconv.Atoi(strings.TrimSpace(testwait.File(t, pid)))
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,6 +2,7 @@ package control_test
 
 import (
 	"context"
+	"fmt"
 	"go/ast"
 	"go/parser"
 	"go/token"
@@ -16,12 +17,10 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
-
-// lockGuard bounds how long a test waits that a deadlock would keep.
-const lockGuard = 2 * time.Minute
 
 // The session calls Delivered and Over while it holds its lock. Every call that waits for
 // that lock meanwhile holds none that these callbacks may take, and all of them end.
@@ -56,7 +55,7 @@ func testLockOrder(t *testing.T, callback string) {
 	h := b.startWith(control.StartOptions{}, options)
 	e := b.until(h, session.StateReady)
 	c := &control.Client{Store: b.Store}
-	c.SetStopLimit(lockGuard)
+	c.SetStopLimit(testwait.Limit)
 	locks := b.Locks(h)
 	turn, err := b.Send(h, control.Message{Text: "hold " + gate})
 	if err != nil {
@@ -65,7 +64,7 @@ func testLockOrder(t *testing.T, callback string) {
 	if callback == "Over" {
 		<-turn.Delivered()
 		// It waits until the session is not sending any more, and has no other effect.
-		if _, err := c.Interrupt(t.Context(), e, lockGuard); err != nil {
+		if _, err := c.Interrupt(t.Context(), e, testwait.Limit); err != nil {
 			t.Fatal(err)
 		}
 		b.makeFile(gate)
@@ -86,7 +85,7 @@ func testLockOrder(t *testing.T, callback string) {
 		{[]string{"(*held).answer", "(*Session).Approvals"}, func() { _ = c.Answer(t.Context(), e, "", session.Accept) }},
 		{[]string{"(*held).steer", "(*Session)."}, func() { _, _, _ = c.Steer(t.Context(), e, control.Message{Text: "x"}) }},
 		{[]string{"(*held).send", "(*Session).add"}, func() { _, _ = c.Send(t.Context(), e, control.Message{Text: "x"}) }},
-		{[]string{"(*Session).beginInterrupt"}, func() { _, _ = c.Interrupt(t.Context(), e, lockGuard) }},
+		{[]string{"(*Session).beginInterrupt"}, func() { _, _ = c.Interrupt(t.Context(), e, testwait.Limit) }},
 		{[]string{"(*held).stop", "(*Session).Stop"}, func() { _ = c.Stop(t.Context(), e, "") }},
 	} {
 		if callback == "Delivered" && call.frames[0] == "(*Session).beginInterrupt" {
@@ -121,7 +120,7 @@ func testLockOrder(t *testing.T, callback string) {
 func awaitClosed(t *testing.T, c <-chan struct{}, failure string) {
 	select {
 	case <-c:
-	case <-time.After(lockGuard):
+	case <-time.After(testwait.Limit):
 		log.Fatalf("%s: deadlock: %s", t.Name(), failure)
 	}
 }
@@ -130,20 +129,18 @@ func awaitClosed(t *testing.T, c <-chan struct{}, failure string) {
 // for a lock.
 func awaitLocked(t *testing.T, frames []string) {
 	t.Helper()
-	for deadline := time.Now().Add(lockGuard); ; time.Sleep(time.Millisecond) {
+	testwait.Until(t, fmt.Sprintf("a goroutine that waits in %v", frames), func() (seen string, ok bool) {
 		var stacks strings.Builder
 		if err := pprof.Lookup("goroutine").WriteTo(&stacks, 1); err != nil {
 			t.Fatal(err)
 		}
 		for stack := range strings.SplitSeq(stacks.String(), "\n\n") {
 			if !slices.ContainsFunc(append(frames, `"`+t.Name()+`"`, "(*Mutex).lockSlow"), func(part string) bool { return !strings.Contains(stack, part) }) {
-				return
+				return "", true
 			}
 		}
-		if time.Now().After(deadline) {
-			t.Fatalf("no goroutine waits in %v:\n%s", frames, &stacks)
-		}
-	}
+		return stacks.String(), false
+	})
 }
 
 var (

@@ -1,6 +1,7 @@
 package control_test
 
 import (
+	"errors"
 	"net"
 	"os"
 	"os/exec"
@@ -47,7 +48,7 @@ func TestOtherUsersAreRefused(t *testing.T) {
 	if out, err := exec.Command("cp", self, program).CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	for path, mode := range map[string]os.FileMode{dir: 0o711, b.Store.Dir(): 0o711, b.Store.Folder(e): 0o711, socket: 0o666} {
+	for path, mode := range map[string]os.FileMode{dir: 0o711, program: 0o755, b.Store.Dir(): 0o711, b.Store.Folder(e): 0o711, socket: 0o666} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
@@ -180,7 +181,7 @@ func TestSessionsShareTheFolderOfTheirSockets(t *testing.T) {
 func TestSocketFoldersOfOthersAreRefused(t *testing.T) {
 	t.Parallel()
 	dir := filepath.Join(t.TempDir(), "open")
-	if err := os.Mkdir(dir, 0o755); err != nil {
+	if err := errors.Join(os.Mkdir(dir, 0o755), os.Chmod(dir, 0o755)); err != nil {
 		t.Fatal(err)
 	}
 	link := filepath.Join(t.TempDir(), "link")
