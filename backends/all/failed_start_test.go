@@ -8,7 +8,6 @@ import (
 	"os/signal"
 	"path/filepath"
 	"slices"
-	"strconv"
 	"strings"
 	"syscall"
 	"testing"
@@ -19,13 +18,13 @@ import (
 	"github.com/busdk/bus-agent/session"
 )
 
-const fullRuntime, fullLimit, fullWorkdir = "BUS_AGENT_TEST_RUNTIME", "BUS_AGENT_TEST_LIMIT", "BUS_AGENT_TEST_WORKDIR"
+const fullRuntime = "BUS_AGENT_TEST_RUNTIME"
 
 // A full disk fails the start of a run at any write, and nothing is left of it in the
 // workdir. The limit is one of the process, so another one runs.
 func TestFailedStartLeavesNothing(t *testing.T) {
 	if id := os.Getenv(fullRuntime); id != "" {
-		runOnFullDisk(t, id)
+		startOnFullDisk(t, id)
 		return
 	}
 	t.Parallel()
@@ -36,54 +35,53 @@ func TestFailedStartLeavesNothing(t *testing.T) {
 	for _, rt := range running() {
 		t.Run(rt.ID, func(t *testing.T) {
 			t.Parallel()
-			failed := 0
-			for limit := 0; limit < 1200; limit += 60 {
-				work := t.TempDir()
-				if err := errors.Join(os.MkdirAll(filepath.Join(work, ".git"), 0o755),
-					os.WriteFile(filepath.Join(work, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o644),
-					os.WriteFile(filepath.Join(work, "AGENTS.md"), []byte("be brief\n"), 0o644)); err != nil {
-					t.Fatal(err)
-				}
-				before := names(t, work)
-				cmd := exec.Command(self, "-test.run=^TestFailedStartLeavesNothing$", "-test.v")
-				cmd.Env = append(os.Environ(), fullRuntime+"="+rt.ID, fullLimit+"="+strconv.Itoa(limit), fullWorkdir+"="+work)
-				out, err := cmd.CombinedOutput()
-				if err != nil {
-					t.Fatalf("%v\n%s", err, out)
-				}
-				if !strings.Contains(string(out), "it failed") {
-					continue
-				}
-				failed++
-				if after := names(t, work); !slices.Equal(after, before) {
-					t.Errorf("limit %d: files are now %q, were %q\n%s", limit, after, before, out)
-				}
-			}
-			writes := rt.Instructions != nil && len(rt.Instructions.Owned) > 0
-			if writes && failed == 0 {
-				t.Error("no run has failed")
+			cmd := exec.Command(self, "-test.run=^TestFailedStartLeavesNothing$")
+			cmd.Env = append(os.Environ(), fullRuntime+"="+rt.ID)
+			if out, err := cmd.CombinedOutput(); err != nil {
+				t.Errorf("%v\n%s", err, out)
 			}
 		})
 	}
 }
 
-func runOnFullDisk(t *testing.T, id string) {
+// startOnFullDisk starts runs on disks that are full at another write each.
+func startOnFullDisk(t *testing.T, id string) {
 	rt, _ := registry.Default().Lookup(id)
-	limit, err := strconv.ParseUint(os.Getenv(fullLimit), 10, 64)
-	if err != nil {
-		t.Fatal(err)
-	}
-	_, r := newHostileRun(t, rt)
 	signal.Ignore(syscall.SIGXFSZ)
-	if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: limit}); err != nil {
+	var disk syscall.Rlimit
+	if err := syscall.Getrlimit(syscall.RLIMIT_FSIZE, &disk); err != nil {
 		t.Fatal(err)
 	}
-	_, err = r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: os.Getenv(fullWorkdir), TrustWorkspace: true}, agent.Output{})
-	if err != nil {
-		fmt.Println("it failed:", err)
+	failed := 0
+	for limit := uint64(0); limit < 1200; limit += 60 {
+		_, r := newHostileRun(t, rt)
+		work := t.TempDir()
+		if err := errors.Join(os.MkdirAll(filepath.Join(work, ".git"), 0o755),
+			os.WriteFile(filepath.Join(work, ".git", "HEAD"), []byte("ref: refs/heads/main\n"), 0o644),
+			os.WriteFile(filepath.Join(work, "AGENTS.md"), []byte("be brief\n"), 0o644)); err != nil {
+			t.Fatal(err)
+		}
+		before := names(t, work)
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &syscall.Rlimit{Cur: limit, Max: disk.Max}); err != nil {
+			t.Fatal(err)
+		}
+		_, err := r.Run(t.Context(), agent.Request{Runtime: rt.ID, Prompt: "do it", Workdir: work, TrustWorkspace: true}, agent.Output{})
+		if err := syscall.Setrlimit(syscall.RLIMIT_FSIZE, &disk); err != nil {
+			t.Fatal(err)
+		}
+		if temp := names(t, strings.TrimPrefix(r.Environ[2], "TMPDIR=")); len(temp) > 1 {
+			t.Errorf("limit %d: temporary files are left: %q", limit, temp[1:])
+		}
+		if err == nil {
+			continue
+		}
+		failed++
+		if after := names(t, work); !slices.Equal(after, before) {
+			t.Errorf("limit %d: files are now %q, were %q (%v)", limit, after, before, err)
+		}
 	}
-	if temp := names(t, strings.TrimPrefix(r.Environ[2], "TMPDIR=")); len(temp) > 1 {
-		t.Errorf("temporary files are left: %q", temp[1:])
+	if writes := rt.Instructions != nil && len(rt.Instructions.Owned) > 0; writes && failed == 0 {
+		t.Error("no run has failed")
 	}
 }
 
