@@ -133,6 +133,9 @@ func hostileFiles(w *world) {
 			w.must(p.make(path, outside))
 			w.planted(what)
 		}
+		if len(w.problems) > 0 { // the same is wrong with most other paths
+			return
+		}
 	}
 }
 

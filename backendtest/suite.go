@@ -47,10 +47,15 @@ func (f *Failure) Error() string {
 // one parallel subtest a rule. The test binary has to call [Main] in TestMain.
 func Run(t *testing.T, h Harness) {
 	t.Helper()
+	run(t, h, rules())
+}
+
+func run(t *testing.T, h Harness, rules []rule) {
+	t.Helper()
 	if missing := h.incomplete(); len(missing) > 0 {
 		t.Fatalf("the harness lacks %v", missing)
 	}
-	for _, r := range rules() {
+	for _, r := range rules {
 		if r.applies != nil && !r.applies(&h) {
 			continue
 		}
