@@ -233,19 +233,18 @@ func parseOutputs(text string) (map[string]string, error) {
 	return outputs, nil
 }
 
-// hostileTexts are texts that scripts and files of outputs can mistake for their syntax.
+// hostileTexts are texts that scripts and files of outputs can mistake for their syntax,
+// some only where a text begins with it.
 var hostileTexts = map[string]string{
-	"plain":      "Say hello.",
-	"quotes":     `it's "quoted" \ and 'single' ` + "`touch $PWD/harmed`",
-	"commands":   "$(touch harmed); touch harmed & | && > harmed\n$(touch harmed)",
-	"expression": "${{ github.token }} ${{ inputs.version }} {{ .Var }} ${HOME} $INPUT_MODEL",
-	"lines":      "one\n\n  two\ttabs\n::set-output name=answer::harmed\n::error::harmed\n%0A%25",
-	"outputs":    "answer<<EOF\nEOF\nrun-id=harmed\nanswer=harmed\nreport<<x",
-	"options":    "--access=full",
-	"at sign":    "@prompt.md",
-	"format":     "%s %d %n \\n \\x41 \\",
-	"unicode":    "ääkköset \u202e 漢字 🙂",
-	"markdown":   "![x](https://example.invalid/x.png) <img src=x> [x](https://example.invalid)\n```\n# heading\r# another",
+	"options": "--access=full",
+	"at sign": "@prompt.md",
+	"others": `it's "quoted" \ and 'single' ` + "`touch $PWD/harmed`" +
+		"$(touch harmed); touch harmed & | && > harmed\n$(touch harmed)\n" +
+		"${{ github.token }} ${{ inputs.version }} {{ .Var }} ${HOME} $INPUT_MODEL" +
+		"\n\n  two\ttabs\n::set-output name=answer::harmed\n::error::harmed\n%0A%25\n" +
+		"answer<<EOF\nEOF\nrun-id=harmed\nanswer=harmed\nreport<<x\n" +
+		"%s %d %n \\n \\x41 \\" + "ääkköset \u202e 漢字 🙂\n" +
+		"![x](https://example.invalid/x.png) <img src=x> [x](https://example.invalid)\n```\n# heading\r# another",
 }
 
 // The prompt reaches the agent, and the answer the outputs, as they are.
@@ -454,8 +453,8 @@ func TestActionIsCanceled(t *testing.T) {
 	j.write("bin/codex.play", "sh if [ $PWD = "+j.path("work")+" ]; then : >up; fi\nhang\n")
 	j.during = func(shell *os.Process) {
 		if _, built := j.outputs["program"]; built && j.outputs["run"] == nil {
-			err := awaitFile(j.path("work/up"))
-			if err = errors.Join(err, shell.Signal(syscall.SIGTERM)); err != nil {
+			j.await("work/up")
+			if err := shell.Signal(syscall.SIGTERM); err != nil {
 				t.Error(err)
 			}
 		}
@@ -470,7 +469,7 @@ func TestActionIsCanceled(t *testing.T) {
 func TestActionKeepsARecordWithManyFiles(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, "the answer")
-	j.write("bin/codex.play", `sh if [ -n "$JRUN_RUN_FOLDER" ]; then i=0; while [ $i -lt 900 ]; do i=$((i+1)); : >"$JRUN_RUN_FOLDER/$(printf '%0240d' $i)"; done; fi; : >made`+"\nwait made\n"+actionPlay)
+	j.write("bin/codex.play", `sh if [ -n "$JRUN_RUN_FOLDER" ]; then i=0 long=$(printf '%0236d' 0); while [ $i -lt 900 ]; do i=$((i+1)); : >"$JRUN_RUN_FOLDER/$long$i"; done; fi; : >made`+"\nwait made\n"+actionPlay)
 	if got := j.run(map[string]string{"prompt": "x", "runtime": "codex"}); len(j.failed) > 0 || got["report"] == "" || j.upload == nil {
 		t.Errorf("failed %v, outputs %q", j.failed, got)
 	}

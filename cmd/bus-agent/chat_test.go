@@ -14,6 +14,7 @@ import (
 	"time"
 	"unsafe"
 
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
@@ -56,7 +57,7 @@ func (p *typist) types(text string) {
 // sees waits until the terminal shows text, after what was seen before.
 func (p *typist) sees(text string) {
 	p.t.Helper()
-	watch := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	watch := time.AfterFunc(testwait.Limit, func() { p.cmd.Process.Kill() })
 	defer watch.Stop()
 	buffer := make([]byte, 4096)
 	for !strings.Contains(p.shown, text) {
@@ -73,7 +74,7 @@ func (p *typist) sees(text string) {
 // ends waits until the program has ended, and reads what it still shows.
 func (p *typist) ends(want int) {
 	p.t.Helper()
-	watch := time.AfterFunc(patience, func() { p.cmd.Process.Kill() })
+	watch := time.AfterFunc(testwait.Limit, func() { p.cmd.Process.Kill() })
 	defer watch.Stop()
 	_, _ = io.Copy(&p.all, p.pty.pty) // EIO is how a terminal ends
 	if code := exitCode(p.t, p.cmd.Wait()); code != want {
@@ -323,27 +324,28 @@ func TestChatThatIsStopped(t *testing.T) {
 // However a conversation ends, its terminal is as it was.
 func TestChatRestoresItsTerminal(t *testing.T) {
 	t.Parallel()
-	for _, sig := range []syscall.Signal{syscall.SIGTERM, syscall.SIGHUP, syscall.SIGINT, syscall.SIGQUIT} {
-		for name, play := range map[string]func(p *typist){
-			"while a line is typed": func(p *typist) { p.types("half") },
-			"during a turn":         func(p *typist) { p.types("work\r"); p.sees("working") },
-			"while it asks":         func(p *typist) { p.types("may I\r"); p.sees("then Enter: ") },
-			"while it is answered":  func(p *typist) { p.types("may I\r"); p.sees("then Enter: "); p.types("y"); p.sees("y") },
-		} {
-			t.Run(sig.String()+" "+name, func(t *testing.T) {
-				t.Parallel()
-				p := startChat(t)
-				p.sees("> ")
-				play(p)
-				if err := p.cmd.Process.Signal(sig); err != nil {
-					t.Fatal(err)
-				}
-				_, _ = io.Copy(&p.all, p.pty.pty)
-				_ = p.cmd.Wait()
-				if p.modes() != syscall.ICANON|syscall.ECHO|syscall.ISIG {
-					t.Errorf("the terminal is left in modes %#x", p.modes())
-				}
-			})
-		}
+	for name, test := range map[string]struct {
+		sig  syscall.Signal // all are handled in one way
+		play func(p *typist)
+	}{
+		"while a line is typed": {syscall.SIGTERM, func(p *typist) { p.types("half") }},
+		"during a turn":         {syscall.SIGHUP, func(p *typist) { p.types("work\r"); p.sees("working") }},
+		"while it asks":         {syscall.SIGINT, func(p *typist) { p.types("may I\r"); p.sees("then Enter: ") }},
+		"while it is answered":  {syscall.SIGQUIT, func(p *typist) { p.types("may I\r"); p.sees("then Enter: "); p.types("y"); p.sees("y") }},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			p := startChat(t)
+			p.sees("> ")
+			test.play(p)
+			if err := p.cmd.Process.Signal(test.sig); err != nil {
+				t.Fatal(err)
+			}
+			_, _ = io.Copy(&p.all, p.pty.pty)
+			_ = p.cmd.Wait()
+			if p.modes() != syscall.ICANON|syscall.ECHO|syscall.ISIG {
+				t.Errorf("the terminal is left in modes %#x", p.modes())
+			}
+		})
 	}
 }

@@ -11,10 +11,10 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/control"
 )
@@ -49,14 +49,12 @@ func TestStaleProcessesOfAKilledOwner(t *testing.T) {
 			s.does("session", "start", "--agent", "claude", "--name", "one")
 			tool.await(t)
 			s.does("session", "send", "one", "file "+s.path("there"), "--no-wait")
-			if err := awaitFile(s.path("there")); err != nil {
-				t.Fatal(err)
-			}
+			s.await("there")
 			s.find(t)
-			running := s.known(t)
-			for deadline := time.Now().Add(patience); (running.State != session.StateRunning || running.NativeID == "") && time.Now().Before(deadline); running = s.known(t) {
-				time.Sleep(5 * time.Millisecond) // it is written concurrently
-			}
+			running := testwait.Until(t, "the ID and the state, which are written concurrently", func() (control.Entry, bool) {
+				e := s.known(t)
+				return e, e.State == session.StateRunning && e.NativeID != ""
+			})
 			if running.State != session.StateRunning || running.Runtime != "claude" || running.NativeID != "5e551011-0000-4000-8000-000000000001" || running.Workdir != s.path("work") ||
 				running.PID == 0 || running.Started.IsZero() || running.Ready.IsZero() || running.Owner != s.entry.Owner {
 				t.Errorf("known as %+v", running)

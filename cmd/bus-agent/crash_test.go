@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session/control"
 )
 
@@ -30,18 +30,11 @@ func startSupervised(t *testing.T) *supervised {
 	t.Helper()
 	s := &supervised{sandbox: newSandbox(t, "claude", "converse\n")}
 	s.does("session", "start", "--agent", "claude", "--name", "one", "file "+s.path("there"))
-	if err := awaitFile(s.path("there")); err != nil {
-		t.Fatal(err)
-	}
-	// The ID, and that there is a conversation, are written concurrently.
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if s.find(t); s.entry.NativeID != "" && !s.entry.Fresh {
-			break
-		}
-		if time.Now().After(deadline) {
-			t.Fatal("the session has no ID or no conversation")
-		}
-	}
+	s.await("there")
+	testwait.Until(t, "the ID and the conversation, which are written concurrently", func() (control.Entry, bool) {
+		s.find(t)
+		return s.entry, s.entry.NativeID != "" && !s.entry.Fresh
+	})
 	for _, pid := range childrenOf(t, s.entry.OwnerPID) {
 		id, err := process.Identify(pid)
 		if err != nil {
@@ -69,21 +62,13 @@ func (s *supervised) socket() string {
 // does runs a command that must succeed and returns what it prints.
 func (s *supervised) does(args ...string) string {
 	s.t.Helper()
-	out, err := s.command(args...).CombinedOutput()
-	if err != nil {
-		s.t.Fatalf("%q: %v\n%s", args, err, out)
-	}
-	return string(out)
+	return s.exits(0, args...)
 }
 
 // isGone waits for the end of a process.
 func isGone(t *testing.T, identity string) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); process.LifeOf(identity) == process.Alive; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("%s is alive", identity)
-		}
-	}
+	testwait.Until(t, "the end of a process", func() (string, bool) { return identity, process.LifeOf(identity) != process.Alive })
 }
 
 // childrenOf returns the children of a process.

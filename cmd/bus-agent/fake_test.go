@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // called is how the program was called; testscript shortens os.Args[0].
@@ -104,7 +106,10 @@ func playLine(word, rest string) error {
 	case "touch":
 		return keep(rest, "")
 	case "wait":
-		return awaitFile(os.ExpandEnv(rest))
+		if name := os.ExpandEnv(rest); !testwait.Exists(name) {
+			return fmt.Errorf("%s does not appear", name)
+		}
+		return nil
 	case "sh":
 		return exec.Command("/bin/sh", "-c", rest).Start()
 	case "converse":
@@ -163,29 +168,11 @@ func keep(name, text string) error {
 	return os.Rename(part, name)
 }
 
-// patience is how long a test waits for what must happen, however busy the machine
-// is: it ends a test that hangs.
-const patience = 2 * time.Minute
-
-// hang returns when the test is over and its folder is gone. The limit is for one
-// that was killed.
+// hang waits until the test is over and its folder is gone, for at most an hour.
 func hang() {
-	for range 900 {
-		if _, err := os.Stat(called + ".play"); err != nil {
+	for range 30 {
+		if testwait.Poll(func() bool { _, err := os.Stat(called + ".play"); return err != nil }) {
 			return
-		}
-		time.Sleep(time.Second)
-	}
-}
-
-// awaitFile waits until name exists.
-func awaitFile(name string) error {
-	for deadline := time.Now().Add(patience); ; time.Sleep(5 * time.Millisecond) {
-		if _, err := os.Stat(name); err == nil {
-			return nil
-		}
-		if time.Now().After(deadline) {
-			return fmt.Errorf("%s does not appear", name)
 		}
 	}
 }
@@ -195,9 +182,9 @@ func awaitFile(name string) error {
 func awaitMark() {
 	const locks = 10 // RLIMIT_LOCKS
 	limit := syscall.Rlimit{Cur: ^uint64(0)}
-	for runtime.GOOS == "linux" && syscall.Getrlimit(locks, &limit) == nil && limit.Cur == ^uint64(0) {
-		time.Sleep(time.Millisecond)
-	}
+	testwait.Poll(func() bool {
+		return runtime.GOOS != "linux" || syscall.Getrlimit(locks, &limit) != nil || limit.Cur != ^uint64(0)
+	})
 }
 
 // fillHome makes files in the home that an agent was given.

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/busdk/bus-agent/registry"
 )
 
@@ -15,11 +16,7 @@ import (
 // the agent was given, as NAME=value lines.
 func gitIn(t *testing.T, s *sandbox, environ string, args ...string) string {
 	t.Helper()
-	git, err := exec.LookPath("git")
-	if err != nil {
-		t.Fatal("git is needed")
-	}
-	cmd := exec.Command(git, args...)
+	cmd := exec.Command(testneed.Program(t, "git"), args...)
 	cmd.Dir = s.path("work")
 	cmd.Env = append(strings.Split(strings.TrimSpace(environ), "\n"), "GIT_CONFIG_NOSYSTEM=1")
 	out, _ := cmd.CombinedOutput()
@@ -55,19 +52,24 @@ func TestHostileGitConfigurationOfTheRepository(t *testing.T) {
 				replace(t, s.path("home/.gitconfig"), "[filter \"lfs\"]\n\tclean = users\n[user]\n\tname = me\n", 0o644)
 				cmd := s.command(append([]string{"run", "--agent", rt.ID, "--text", "x"}, c.flags...)...)
 				cmd.Env = append(cmd.Env, "GIT_CONFIG_COUNT=1", "GIT_CONFIG_KEY_0=core.editor", "GIT_CONFIG_VALUE_0=counted")
-				out, _ := cmd.CombinedOutput()
+				out, _ := output(cmd)
 				environ, err := os.ReadFile(s.path("environ"))
 				if err != nil {
 					t.Fatalf("%v:\n%s", err, out)
 				}
+				values := map[string]string{} // the last one counts
+				for line := range strings.Lines(gitIn(t, s, string(environ), "config", "--list")) {
+					key, value, _ := strings.Cut(strings.TrimSpace(line), "=")
+					values[key] = value
+				}
 				var got []string
 				for _, key := range []string{"filter.x.clean", "filter.lfs.clean", "user.name", "core.editor"} {
-					got = append(got, gitIn(t, s, string(environ), "config", key))
+					got = append(got, values[key])
 				}
 				if strings.Join(got, "|") != c.want {
 					t.Errorf("git has %q, want %s:\n%s", got, c.want, environ)
 				}
-				if warns := strings.Contains(string(out), filepath.Join("work/.git/config")+": filter.x.clean, filter.lfs.clean, core.editor; use --trust-workspace"); warns != c.warns {
+				if warns := strings.Contains(out, filepath.Join("work/.git/config")+": filter.x.clean, filter.lfs.clean, core.editor; use --trust-workspace"); warns != c.warns {
 					t.Errorf("warns: %t:\n%s", warns, out)
 				}
 			})
@@ -139,8 +141,10 @@ func TestLFSOfTheRepository(t *testing.T) {
 	replace(t, s.path("work/.git/config"), "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n", 0o644)
 	for global, hints := range map[string]bool{"": true, "[filter \"lfs\"]\n\tclean = git-lfs clean -- %f\n": false} {
 		replace(t, s.path("home/.gitconfig"), global, 0o644)
-		out, _ := s.command("run", "--agent", "codex", "--text", "x").CombinedOutput()
-		if got := strings.Contains(string(out), `filter.lfs.clean; use --trust-workspace to let git run them, or configure git-lfs for all repositories ("git lfs install")`); got != hints {
+		cmd := s.command("run", "--agent", "codex", "--text", "x")
+		cmd.Env = append(cmd.Env, "GIT_CONFIG_NOSYSTEM=1") // in which git-lfs can be configured
+		out, _ := output(cmd)
+		if got := strings.Contains(out, `filter.lfs.clean; use --trust-workspace to let git run them, or configure git-lfs for all repositories ("git lfs install")`); got != hints {
 			t.Errorf("with %q: hints %t:\n%s", global, got, out)
 		}
 	}
@@ -160,13 +164,13 @@ func TestGitConfigurationThatCannotBeOverridden(t *testing.T) {
 			replace(t, s.path("work/.git/config"), "[remote \"origin\"]\n\tuploadpack = evil\n", 0o644)
 			for _, args := range [][]string{{"run", "--agent", rt.ID, "--text", "x"}, {"session", "start", "--agent", rt.ID}} {
 				cmd := s.command(args...)
-				out, err := cmd.CombinedOutput()
+				out, code := output(cmd)
 				for _, want := range []string{s.path("work/.git/config"), "remote.origin.uploadpack", "--trust-workspace"} {
-					if !strings.Contains(string(out), want) && !strings.Contains(string(out), "cannot hold a session") {
+					if !strings.Contains(out, want) && !strings.Contains(out, "cannot hold a session") {
 						t.Errorf("%q does not name %s:\n%s", args, want, out)
 					}
 				}
-				if code := exitCode(t, err); code != 2 {
+				if code != 2 {
 					t.Errorf("%q: exit code %d, want 2", args, code)
 				}
 			}

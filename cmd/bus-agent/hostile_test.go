@@ -69,7 +69,7 @@ func testHostileName(t *testing.T, hostile string) {
 		cmd.Env = append(cmd.Env, "PATH="+bin)
 		var stdout, stderr bytes.Buffer
 		cmd.Stdout, cmd.Stderr = &stdout, &stderr
-		if code := exitCode(t, cmd.Run()); (code == 0) != (exit == 0) {
+		if code := inProcess(cmd); (code == 0) != (exit == 0) {
 			t.Errorf("%q: exit code %d: %s", args, code, stderr.String())
 		}
 		for where, text := range map[string]string{"standard output": stdout.String(), "standard error": stderr.String()} {
@@ -134,7 +134,7 @@ func TestRelativeEntryOfPathIsRefused(t *testing.T) {
 		for _, args := range [][]string{{"run", "--text", "x"}, {"run", "--agent", "codex", "--text", "x"}, {"detect", "-v"}} {
 			cmd := s.command(args...)
 			cmd.Env = append(cmd.Env, "PATH="+path)
-			out, err := cmd.CombinedOutput()
+			out, err := cmd.CombinedOutput() // with relative entries as seen from its workdir
 			if code := exitCode(t, err); code == 0 && args[0] == "run" {
 				t.Errorf("PATH=%s: %q succeeds: %s", path, args, out)
 			}
@@ -161,8 +161,8 @@ func TestPromptsThatLookLikeSomethingElse(t *testing.T) {
 			replace(t, s.path("bin/codex.play"), "args "+s.path("args")+"\nstdin "+s.path("stdin")+"\n"+secretSession+secretAnswer+secretDone, 0o644)
 			replace(t, s.path("work/prompt"), prompt, 0o644)
 			cmd := s.command(append([]string{"run", "--agent", "codex"}, args...)...)
-			if out, err := cmd.CombinedOutput(); err != nil {
-				t.Errorf("%q: %v: %s", args, err, out)
+			if out, code := output(cmd); code != 0 {
+				t.Errorf("%q: exit code %d: %s", args, code, out)
 				continue
 			}
 			stdin, err := os.ReadFile(s.path("stdin"))
@@ -215,7 +215,7 @@ func TestHostileInputFiles(t *testing.T) {
 				cmd := s.command(args...)
 				var stdout, stderr bytes.Buffer
 				cmd.Stdout, cmd.Stderr = &stdout, &stderr
-				if code := exitCode(t, cmd.Run()); code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "input") {
+				if code := inProcess(cmd); code != 2 || stdout.Len() > 0 || !strings.Contains(stderr.String(), "input") {
 					t.Errorf("%q: exit code %d: %.200s%.200s", args, code, stdout.String(), stderr.String())
 				}
 			}

@@ -15,11 +15,11 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/rogpeppe/go-internal/testscript"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session/control"
 )
@@ -45,7 +45,7 @@ const inTime = "BUS_AGENT_TEST_IN_TIME"
 // program is bus-agent.
 func program() {
 	if os.Getenv(inTime) == "" {
-		process.KillAfter, process.ExitAfter = patience, 2*patience
+		process.KillAfter, process.ExitAfter = testwait.Limit, 2*testwait.Limit
 	}
 	main()
 }
@@ -72,6 +72,7 @@ func TestScripts(t *testing.T) {
 		RequireUniqueNames:  true,
 		Setup:               setUp,
 		Cmds: map[string]func(*testscript.TestScript, bool, []string){
+			"call":    call,
 			"ended":   ended,
 			"exits":   exits,
 			"install": install,
@@ -134,8 +135,10 @@ func setUp(env *testscript.Env) error {
 	env.Setenv("PATH", bin+string(os.PathListSeparator)+own)
 	env.Setenv("SYSTEM_PATH", os.Getenv("PATH"))
 	env.Setenv("HOME", home)
-	env.Setenv("BUS_PREFERENCES_PATH", filepath.Join(env.WorkDir, "preferences.json"))
-	return nil
+	env.Setenv(preferencesVariable, filepath.Join(env.WorkDir, "preferences.json"))
+	names, err := variableNames(env)
+	env.Values[namesKey{}] = names
+	return err
 }
 
 // ended waits for the end of a session: ended HANDLE.
@@ -146,12 +149,12 @@ func ended(ts *testscript.TestScript, _ bool, args []string) {
 	store := sessionsOf(filepath.Join(ts.Getenv("WORK"), "home"))
 	e, err := store.Find(args[0])
 	ts.Check(err)
-	for deadline := time.Now().Add(patience); !e.State.Ended(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			ts.Fatalf("session %s does not end", args[0])
-		}
+	if !testwait.Poll(func() bool {
 		e, err = store.Get(e.SessionID)
 		ts.Check(err)
+		return e.State.Ended()
+	}) {
+		ts.Fatalf("session %s does not end", args[0])
 	}
 }
 
@@ -186,9 +189,7 @@ func endSessions(home string) {
 		if e.Served() {
 			syscall.Kill(e.OwnerPID, syscall.SIGTERM)
 		}
-		for deadline := time.Now().Add(patience); e.OwnerEnds && process.LifeOf(e.Owner) == process.Alive && time.Now().Before(deadline); {
-			time.Sleep(5 * time.Millisecond)
-		}
+		testwait.Poll(func() bool { return !e.OwnerEnds || process.LifeOf(e.Owner) != process.Alive })
 	}
 }
 
@@ -214,15 +215,18 @@ func install(ts *testscript.TestScript, _ bool, names []string) {
 	}
 }
 
-// exits runs a command that must end with an exit code: exits CODE COMMAND...
+// exits runs a command that must end with an exit code: exits CODE bus-agent ARGS... in
+// this process, or exits CODE exec COMMAND...
 func exits(ts *testscript.TestScript, _ bool, args []string) {
-	if len(args) < 2 {
-		ts.Fatalf("usage: exits CODE COMMAND [ARGS]")
+	if len(args) < 2 || args[1] == "exec" && len(args) < 3 || args[1] != "bus-agent" && args[1] != "exec" {
+		ts.Fatalf("usage: exits CODE bus-agent ARGS, or exits CODE exec COMMAND [ARGS]")
 	}
 	want, err := strconv.Atoi(args[0])
 	ts.Check(err)
 	got := 0
-	if err := ts.Exec(args[1], args[2:]...); err != nil {
+	if args[1] == "bus-agent" {
+		got = callInScript(ts, args[2:])
+	} else if err := ts.Exec(args[2], args[3:]...); err != nil {
 		exit, ok := errors.AsType[*exec.ExitError](err)
 		if !ok {
 			ts.Fatalf("%v", err)
@@ -253,16 +257,16 @@ func until(ts *testscript.TestScript, _ bool, args []string) {
 		ts.Fatalf("usage: until PATTERN [REGEXP]")
 	}
 	text := regexp.MustCompile("(?m)" + strings.Join(args[1:], ""))
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
+	if !testwait.Poll(func() bool {
 		names, err := filepath.Glob(ts.MkAbs(args[0]))
 		ts.Check(err)
-		for _, name := range names {
-			if have, err := os.ReadFile(name); err == nil && text.Match(have) {
-				return
-			}
-		}
+		return slices.ContainsFunc(names, func(name string) bool {
+			have, err := os.ReadFile(name)
+			return err == nil && text.Match(have)
+		})
+	}) {
+		ts.Fatalf("%s does not appear", strings.Join(args, " with "))
 	}
-	ts.Fatalf("%s does not appear", strings.Join(args, " with "))
 }
 
 // sandbox is a place to run bus-agent in from Go, as a script has one.

@@ -75,6 +75,9 @@ func TestHostileExecutableInTheRepositoryIsNotStarted(t *testing.T) {
 			s, entry := hostilePath(t, kind)
 			calls := [][]string{{"detect", "-v"}, {"doctor"}, {"run", "--text", "x"}, {"runtime", "list"}}
 			for _, rt := range registry.Default().All() {
+				if kind != "a folder of the repository" && rt.ID != "codex" {
+					continue // all are looked up in one way
+				}
 				calls = append(calls, []string{"run", "--agent", rt.ID, "--text", "x"}, []string{"run", "--agent", rt.ID, "--dry-run", "--text", "x"},
 					[]string{"doctor", rt.ID})
 				if rt.Session != nil {
@@ -85,11 +88,11 @@ func TestHostileExecutableInTheRepositoryIsNotStarted(t *testing.T) {
 				cmd := s.command(args...)
 				cmd.Dir = s.path("repo/work")
 				cmd.Env = append(cmd.Env, "PATH="+entry)
-				out, err := cmd.CombinedOutput()
-				if fails := args[0] == "run" || args[0] == "session" || len(args) == 2 && args[0] == "doctor" && args[1] != "-v"; fails && err == nil {
+				out, code := output(cmd)
+				if fails := args[0] == "run" || args[0] == "session" || len(args) == 2 && args[0] == "doctor" && args[1] != "-v"; fails && code == 0 {
 					t.Errorf("%q succeeds:\n%s", args, out)
 				}
-				if want := filepath.Clean(entry) + "/"; !strings.Contains(string(out), want) || !strings.Contains(string(out), "inside the repository") {
+				if want := filepath.Clean(entry) + "/"; !strings.Contains(out, want) || !strings.Contains(out, "inside the repository") {
 					t.Errorf("%q does not name the file below %s:\n%s", args, want, out)
 				}
 			}
@@ -112,7 +115,7 @@ func TestVerifyDoesNotStartWhatTheRepositoryDecides(t *testing.T) {
 		cmd := s.command("verify", target.Runtime, "--check", "prompt-dash")
 		cmd.Dir = s.path("repo/work")
 		cmd.Env = append(cmd.Env, "PATH="+entry)
-		if out, err := cmd.CombinedOutput(); err == nil || !strings.Contains(string(out), " in PATH; see ") {
+		if out, code := output(cmd); code == 0 || !strings.Contains(out, " in PATH; see ") {
 			t.Errorf("%s was found:\n%s", target.Runtime, out)
 		}
 	}
@@ -188,7 +191,7 @@ func TestAgentsPathIsClean(t *testing.T) {
 				if name != "by --env" {
 					cmd.Env = append(cmd.Env, "PATH="+path)
 				}
-				out, _ := cmd.CombinedOutput()
+				out, _ := output(cmd)
 				environ, err := os.ReadFile(s.path("environ"))
 				if err != nil {
 					t.Fatalf("%v:\n%s", err, out)
@@ -201,7 +204,7 @@ func TestAgentsPathIsClean(t *testing.T) {
 					t.Errorf("the agent's PATH is not %q:\n%s", want, environ)
 				}
 				for _, entry := range left {
-					if !strings.Contains(string(out), entry) {
+					if !strings.Contains(out, entry) {
 						t.Errorf("nothing names %s:\n%s", entry, out)
 					}
 				}

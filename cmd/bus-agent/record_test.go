@@ -8,9 +8,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/runs"
 )
 
@@ -28,11 +28,11 @@ func (s *sandbox) records() []runs.Run {
 // exits runs a command that must end with an exit code, and returns what it says.
 func (s *sandbox) exits(code int, args ...string) string {
 	s.t.Helper()
-	out, err := s.command(args...).CombinedOutput()
-	if got := exitCode(s.t, err); got != code {
+	out, got := output(s.command(args...))
+	if got != code {
 		s.t.Fatalf("%q: exit code %d, want %d\n%s", args, got, code, out)
 	}
-	return string(out)
+	return out
 }
 
 func TestRunIsRecordedWhenAskedFor(t *testing.T) {
@@ -96,19 +96,15 @@ func TestRecordOfAKilledProgram(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	answered := func() bool {
+	testwait.Until(t, "the record of an answer", func() (said string, ok bool) {
 		list := s.records()
 		if len(list) == 0 || list[0].Process == "" {
-			return false
+			return "", false
 		}
-		said, err := os.ReadFile(filepath.Join(list[0].Dir, "agent-stdout.txt"))
-		return err == nil && strings.HasSuffix(string(said), "\n") && strings.Contains(string(said), "hello")
-	}
-	for deadline := time.Now().Add(patience); !answered(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatal("nothing is recorded")
-		}
-	}
+		text, err := os.ReadFile(filepath.Join(list[0].Dir, "agent-stdout.txt"))
+		said = string(text)
+		return said, err == nil && strings.HasSuffix(said, "\n") && strings.Contains(said, "hello")
+	})
 	if list := s.records(); len(list) != 1 || list[0].Status != runs.StatusRunning {
 		t.Errorf("records are %+v", list)
 	}

@@ -5,10 +5,12 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"slices"
 	"strings"
 	"testing"
 
+	"github.com/busdk/bus-agent/internal/testneed"
 	"github.com/busdk/bus-agent/internal/testpages"
 )
 
@@ -17,10 +19,7 @@ import (
 // session, in the order of the page.
 func TestShownCommandsRun(t *testing.T) {
 	t.Parallel()
-	bash, err := exec.LookPath("bash")
-	if err != nil {
-		t.Fatal("bash is needed to run what the pages show: ", err)
-	}
+	bash := testneed.Program(t, "bash")
 	for _, page := range testpages.Pages() {
 		if page == "docs/structured-output.md" {
 			continue // a fake agent knows no answer to its schema; package acceptance runs it
@@ -39,14 +38,39 @@ func TestShownCommandsRun(t *testing.T) {
 			}
 			for _, command := range prepared {
 				c := exec.CommandContext(t.Context(), bash, "-c", command)
+				args, plain := plainWords(command)
+				if plain {
+					c = s.command(args[1:]...)
+				}
 				c.Env = append(s.command().Env, "PATH="+s.path("bin")+":"+os.Getenv("PATH"))
 				c.Dir = s.path("work")
-				if out, err := c.CombinedOutput(); err != nil {
+				if plain {
+					if out, code := output(c); code != 0 {
+						t.Errorf("%s: exit code %d\n%s", command, code, out)
+					}
+				} else if out, err := c.CombinedOutput(); err != nil {
 					t.Errorf("%s: %v\n%s", command, err, out)
 				}
 			}
 		})
 	}
+}
+
+var (
+	plainCommand = regexp.MustCompile(`^bus-agent( +([\w./:=,@%+-]|"[^"'$\x60\\!]*"|'[^'"]*')+)*$`)
+	plainWord    = regexp.MustCompile(`([\w./:=,@%+-]|"[^"]*"|'[^']*')+`)
+)
+
+// plainWords returns the words of a call of bus-agent in which a shell would only remove
+// quotes, so that it can run without one.
+func plainWords(command string) (words []string, ok bool) {
+	if !plainCommand.MatchString(command) {
+		return nil, false
+	}
+	for _, word := range plainWord.FindAllString(command, -1) {
+		words = append(words, strings.NewReplacer(`"`, "", "'", "").Replace(word))
+	}
+	return words, true
 }
 
 // newReader returns the sandbox of a reader of the pages, with the agents and the files

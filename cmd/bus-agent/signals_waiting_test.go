@@ -10,11 +10,11 @@ import (
 	"strconv"
 	"strings"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 const (
@@ -70,25 +70,20 @@ var waitingStates = map[string]busyState{
 // reached waits for a condition.
 func reached(t *testing.T, what string, done func() bool) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); !done(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("it does not reach its state: %s", what)
-		}
-	}
+	testwait.Until(t, "the state: "+what, func() (struct{}, bool) { return struct{}{}, done() })
 }
 
 // settled waits until a condition has held for a while without a break.
 func settled(t *testing.T, holds func() bool) {
 	t.Helper()
-	const often = 50
-	for deadline, times := time.Now().Add(patience), 0; times < often; time.Sleep(5 * time.Millisecond) {
+	const often = 100
+	times := 0
+	testwait.Until(t, "what settles", func() (int, bool) {
 		if times++; !holds() {
 			times = 0
 		}
-		if time.Now().After(deadline) {
-			t.Fatal("it does not settle")
-		}
-	}
+		return times, times >= often
+	})
 }
 
 // awaitSleep waits until no thread of a program has anything to do.

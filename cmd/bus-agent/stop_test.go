@@ -12,6 +12,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/internal/testneed"
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // agentName is the agent the Go tests install. Which one does not matter.
@@ -69,7 +70,7 @@ func TestSignalsStopReading(t *testing.T) {
 			// It takes what is written only when it reads; a full pipe that
 			// empties shows that it does.
 			fill := bytes.Repeat([]byte("x\n"), 1<<20)
-			if err := w.SetWriteDeadline(time.Now().Add(patience)); err != nil {
+			if err := w.SetWriteDeadline(time.Now().Add(testwait.Limit)); err != nil {
 				t.Fatal(err)
 			}
 			if _, err := w.Write(fill); err != nil {
@@ -273,8 +274,8 @@ func (s *sandbox) start(cmd *exec.Cmd) {
 
 func (s *sandbox) await(name string) {
 	s.t.Helper()
-	if err := awaitFile(s.path(name)); err != nil {
-		s.t.Fatal(err)
+	if !testwait.Exists(s.path(name)) {
+		s.t.Fatalf("%s does not appear", name)
 	}
 }
 

@@ -19,12 +19,12 @@ import (
 	"sync"
 	"syscall"
 	"testing"
-	"time"
 
 	"golang.org/x/sys/unix"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/testneed"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/runner"
 )
 
@@ -115,12 +115,10 @@ func (l *life) read(buf []byte) (int, error) {
 // await waits until a process reports that it is up.
 func (l *life) await(t *testing.T) {
 	t.Helper()
-	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
-		if n, _ := l.read(make([]byte, 3)); n == 3 {
-			return
-		}
-	}
-	t.Fatal("it does not come up")
+	testwait.Until(t, "that it is up", func() (n int, ok bool) {
+		n, _ = l.read(make([]byte, 3))
+		return n, n == 3
+	})
 }
 
 // alive reports whether a process holds the pipe open.
@@ -403,12 +401,10 @@ func TestDoctor(t *testing.T) {
 	}
 	r.cmd.Process.Kill()
 	r.cmd.Wait()
-	said := r.sweep(t)
-	for deadline := time.Now().Add(patience); strings.Count(said, "process ") > 1; said = r.sweep(t) {
-		if time.Now().After(deadline) {
-			t.Fatalf("the agent does not end with its owner:\n%s", said)
-		}
-	}
+	said := testwait.Until(t, "the end of the agent with its owner", func() (said string, ok bool) {
+		said = r.sweep(t)
+		return said, strings.Count(said, "process ") <= 1
+	})
 	var report struct {
 		Swept     bool
 		Processes []struct {

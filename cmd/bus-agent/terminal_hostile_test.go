@@ -8,6 +8,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"strings"
+	"syscall"
 	"testing"
 	"unicode/utf8"
 
@@ -49,15 +50,19 @@ func drivesTerminal(shown string, styles ...string) string {
 	return ""
 }
 
-// inTerminal runs a program in a terminal and returns what that is sent.
+// inTerminal runs a call in a terminal and returns what that is sent.
 func (s *sandbox) inTerminal(cmd *exec.Cmd) string {
 	s.t.Helper()
 	term := openTerminal(s.t)
-	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.ReplaceAll("\n"+hostilePlay(), "\nout ", "\n")), term.tty, term.tty
-	s.start(cmd)
-	shown := <-term.screen()
-	_ = cmd.Wait()
-	return shown
+	tty, err := os.OpenFile(term.tty.Name(), os.O_WRONLY|syscall.O_NOCTTY, 0)
+	if err != nil {
+		s.t.Fatal(err)
+	}
+	cmd.Stdin, cmd.Stdout, cmd.Stderr = strings.NewReader(strings.ReplaceAll("\n"+hostilePlay(), "\nout ", "\n")), tty, tty
+	shown := term.screen()
+	inProcess(cmd)
+	tty.Close()
+	return <-shown
 }
 
 // hostilePlay is an agent that puts what drives a terminal into every field.
