@@ -79,12 +79,12 @@ func newJob(t *testing.T, answer string) *job {
 	j.write("bin/answer.ndjson", lines)
 	j.write("bin/codex.play", play)
 	// The program that the steps build is this one.
-	j.write("bin/go", "#!/bin/sh\nprintf '%s\\n' \"$@\" >>"+j.path("go-args")+`
+	j.write("bin/go", "#!/bin/sh\nprintf '%s\\n' \"$@\" >>"+quoted(j.path("go-args"))+`
 while [ $# -gt 1 ]; do
 	[ "$1" != -o ] || to="$2"
 	shift
 done
-ln -s `+j.path("bin/bus-agent")+` "${GOBIN:+$GOBIN/bus-agent}${to:-}"
+ln -s `+quoted(j.path("bin/bus-agent"))+` "${GOBIN:+$GOBIN/bus-agent}${to:-}"
 `)
 	if err := os.Chmod(j.path("bin/go"), 0o755); err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestActionKeepsItsOwnRecord(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, "the answer")
 	// The version of an agent is asked in another folder.
-	j.write("bin/codex.play", "sh if [ $PWD = "+j.path("work")+" ]; then [ -e child ] || { : >child; bus-agent run --record --parent-run \"$JRUN_PARENT_ID\" --agent codex --text child >child.out 2>&1; }; "+
+	j.write("bin/codex.play", "sh if [ \"$PWD\" = "+quoted(j.path("work"))+" ]; then [ -e child ] || { : >child; bus-agent run --record --parent-run \"$JRUN_PARENT_ID\" --agent codex --text child >child.out 2>&1; }; "+
 		`ln -s /etc/hosts "$JRUN_RUN_FOLDER/##[error]forged"; fi; : >"over-$JRUN_ID"`+"\nwait over-$JRUN_ID\n"+actionPlay)
 	got := j.run(map[string]string{"prompt": "work", "runtime": "codex"})
 	if len(j.failed) > 0 || got["run-id"] == "" {
@@ -337,7 +337,7 @@ func TestActionKeepsItsOwnRecord(t *testing.T) {
 	if said := j.read("work/child.out"); !strings.Contains(said, "recorded") {
 		t.Fatalf("the run of the agent is not recorded: %s", said)
 	}
-	names := archived(t, strings.Fields(j.upload["path"])[1])
+	names := archived(t, strings.Split(j.upload["path"], "\n")[1])
 	if !slices.ContainsFunc(names, func(name string) bool { return strings.HasSuffix(name, got["run-id"]+"/run-info.yaml") }) {
 		t.Errorf("the archive has %q", names)
 	}
@@ -371,7 +371,7 @@ func TestActionKeepsRecordAndReport(t *testing.T) {
 	if err != nil || !strings.Contains(string(page), "the answer") || !strings.Contains(string(page), got["run-id"]) {
 		t.Errorf("the report has %d bytes, %v", len(page), err)
 	}
-	files := strings.Fields(j.upload["path"])
+	files := strings.Split(strings.TrimSpace(j.upload["path"]), "\n")
 	if j.upload["name"] != "bus-agent-"+got["run-id"] || len(files) != 2 || files[0] != got["report"] {
 		t.Fatalf("the artifact is %q", j.upload)
 	}
@@ -450,7 +450,7 @@ func TestActionFails(t *testing.T) {
 func TestActionIsCanceled(t *testing.T) {
 	t.Parallel()
 	j := newJob(t, "")
-	j.write("bin/codex.play", "sh if [ $PWD = "+j.path("work")+" ]; then : >up; fi\nhang\n")
+	j.write("bin/codex.play", "sh if [ \"$PWD\" = "+quoted(j.path("work"))+" ]; then : >up; fi\nhang\n")
 	j.during = func(shell *os.Process) {
 		if _, built := j.outputs["program"]; built && j.outputs["run"] == nil {
 			j.await("work/up")

@@ -45,7 +45,7 @@ func TestStaleProcessesOfAKilledOwner(t *testing.T) {
 			c := newCommons(t)
 			tool := newLife(t)
 			script := descendants["deaf to SIGTERM"]
-			s := &supervised{sandbox: newSandbox(t, "claude", "marked\nsh PATH="+c.tools+"; export PATH; exec 9>"+tool.path+"; "+script+"\nconverse\n")}
+			s := &supervised{sandbox: newSandbox(t, "claude", "marked\nsh PATH="+quoted(c.tools)+"; export PATH; exec 9>"+quoted(tool.path)+"; "+script+"\nconverse\n")}
 			s.does("session", "start", "--agent", "claude", "--name", "one")
 			tool.await(t)
 			s.does("session", "send", "one", "file "+s.path("there"), "--no-wait")

@@ -310,6 +310,9 @@ func (s *sandbox) command(args ...string) *exec.Cmd {
 	return cmd
 }
 
+// quoted returns a path as a word of a shell script.
+func quoted(path string) string { return "'" + path + "'" }
+
 func exitCode(t *testing.T, err error) int {
 	t.Helper()
 	if err == nil {

@@ -165,8 +165,8 @@ func (c commons) startRestless(t *testing.T, program string, scripts map[string]
 	play := "marked\n"
 	for kind, script := range scripts {
 		r.lives[kind] = newLife(t)
-		script = strings.NewReplacer("GO", r.dir+"/go", "BLOCK", r.dir+"/block").Replace(script)
-		play += "sh PATH=" + c.tools + "; export PATH; exec 9>" + r.lives[kind].path + "; " + script + "\n"
+		script = strings.NewReplacer("GO", quoted(r.dir+"/go"), "BLOCK", quoted(r.dir+"/block")).Replace(script)
+		play += "sh PATH=" + quoted(c.tools) + "; export PATH; exec 9>" + quoted(r.lives[kind].path) + "; " + script + "\n"
 	}
 	r.sandbox = newSandbox(t, agentName, play+"out {\"type\":\"thread.started\",\"thread_id\":\"t\"}\nhang\n")
 	if err := link(r.sandbox.path("bin"), program); err != nil && !errors.Is(err, fs.ErrExist) {
@@ -337,8 +337,8 @@ func newInnocents(t *testing.T, c commons) *innocents {
 	i.lives["of another run"] = i.other.lives["session"]
 	for _, name := range []string{"same executable", "nothing in common"} {
 		l := newLife(t)
-		script := "exec 9>" + l.path + "; echo up >&9; exec sleep 600"
-		s := newSandbox(t, agentName, "sh PATH="+c.tools+"; export PATH; "+script+"\nhang\n")
+		script := "exec 9>" + quoted(l.path) + "; echo up >&9; exec sleep 600"
+		s := newSandbox(t, agentName, "sh PATH="+quoted(c.tools)+"; export PATH; "+script+"\nhang\n")
 		cmd := exec.Command(s.path("bin/" + agentName))
 		cmd.Env = []string{"GORACE=" + raceOptions}
 		if name == "nothing in common" {
