@@ -13,6 +13,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/control"
 	"github.com/busdk/bus-agent/session/sessiontest"
@@ -160,12 +161,7 @@ func owner(t *testing.T, state string) string {
 
 // endsSoon waits for the end of a process that has nothing to do any more.
 func endsSoon(identity string) bool {
-	for deadline := time.Now().Add(20 * time.Second); process.LifeOf(identity) == process.Alive; time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			return false
-		}
-	}
-	return true
+	return testwait.Poll(func() bool { return process.LifeOf(identity) != process.Alive })
 }
 
 // bus runs the program, which must succeed, and returns what it prints.
