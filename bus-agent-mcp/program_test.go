@@ -167,7 +167,7 @@ func TestHostileRepositoryIsNotServed(t *testing.T) {
 	if err := os.WriteFile(planted, []byte("#!/bin/sh\necho planted\n"), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	for _, path := range []string{filepath.Dir(planted), "bin", "/usr/bin:/bin"} {
+	for _, path := range []string{filepath.Dir(planted), "bin", t.TempDir()} {
 		c := p.command(t.Context(), path, "bus-agent", "mcp")
 		var stdout, stderr bytes.Buffer
 		c.Stdout, c.Stderr = &stdout, &stderr
