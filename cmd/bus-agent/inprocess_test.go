@@ -23,6 +23,13 @@ import (
 // what the program does, except for signals, terminals, descriptors and limits, in a
 // fraction of the time that a process takes to start. Tests of these start cmd instead.
 func inProcess(cmd *exec.Cmd) int {
+	if contains(cmd.Args, replacesProcess) {
+		err := cmd.Run()
+		if cmd.ProcessState == nil {
+			panic(err)
+		}
+		return cmd.ProcessState.ExitCode()
+	}
 	env := &commands.Env{
 		Args: cmd.Args[1:], Stdin: cmd.Stdin, Stdout: cmd.Stdout, Stderr: cmd.Stderr,
 		Environ: cmd.Environ(), Dir: cmd.Dir, Targets: targets.All, Executable: cmd.Path,
@@ -34,13 +41,20 @@ func inProcess(cmd *exec.Cmd) int {
 		env.Terminal = commands.TerminalOf(out, out)
 	}
 	path := env.Getenv(preferencesVariable)
-	if slices.ContainsFunc(env.Args, func(arg string) bool { return slices.Contains(usesPreferences, arg) }) {
+	if contains(env.Args, usesPreferences) {
 		defer usePreferences(path)()
 		env.Preferences = preferences.User()
 	} else {
 		env.Preferences = preferencesAt{preferences.User(), path}
 	}
 	return commands.Main(context.Background(), env)
+}
+
+// replacesProcess are the commands that run another program in their place.
+var replacesProcess = []string{"mcp", "attach"}
+
+func contains(args, commands []string) bool {
+	return slices.ContainsFunc(args, func(arg string) bool { return slices.Contains(commands, arg) })
 }
 
 // usesPreferences are the commands that do more with the preferences than read them once.
