@@ -12,6 +12,7 @@ require (
 	github.com/urfave/cli/v2 v2.27.7 // commands and flags of bus-agent
 	golang.org/x/sys v0.49.0 // pidfd, waitid and prctl of Linux, the process table of macOS; whether the processor has AVX2
 	golang.org/x/term v0.45.0 // chat: line editing and raw terminals, by the Go team, with nothing but x/sys below it
+	golang.org/x/tools v0.52.0 // make check: the types on other systems
 )
 
 require (
@@ -20,7 +21,11 @@ require (
 	github.com/xrash/smetrics v0.0.0-20240521201337-686a1a2994c1 // indirect
 	go.yaml.in/yaml/v4 v4.0.0 // run-info.yaml of package runs; what the others write need not be the form we write
 	golang.org/x/text v0.14.0 // indirect
-	golang.org/x/tools v0.26.0 // indirect
+)
+
+require (
+	golang.org/x/mod v0.42.0 // indirect
+	golang.org/x/sync v0.24.0 // indirect
 )
 
 // Not published yet. Without this line the published module is used.

@@ -313,6 +313,20 @@ func (s *sandbox) command(args ...string) *exec.Cmd {
 // quoted returns a path as a word of a shell script.
 func quoted(path string) string { return "'" + path + "'" }
 
+func (s *sandbox) write(name, text string) {
+	s.t.Helper()
+	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *sandbox) makeDir(name string) {
+	s.t.Helper()
+	if err := os.MkdirAll(s.path(name), 0o700); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
 func exitCode(t *testing.T, err error) int {
 	t.Helper()
 	if err == nil {

@@ -413,20 +413,6 @@ func (s *sandbox) makeStale(dir string) int {
 	return cmd.Process.Pid
 }
 
-func (s *sandbox) write(name, text string) {
-	s.t.Helper()
-	if err := os.WriteFile(name, []byte(text), 0o600); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *sandbox) makeDir(name string) {
-	s.t.Helper()
-	if err := os.MkdirAll(s.path(name), 0o700); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // untilOne waits for a file that matches a pattern.
 func (s *sandbox) untilOne(pattern string) {
 	s.t.Helper()
