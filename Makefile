@@ -51,10 +51,14 @@ test-all:
 	go test -tags purego ./jsonline
 
 # Compare the behaviour of bus-agent with the files in test/frozen/testdata; write them.
+REPLAYS := ./appserver ./session/acp ./session/streamjson
 frozen:
 	CGO_ENABLED=0 $(GOTEST) $(GOTESTFLAGS) -count=1 ./test/frozen
+	CGO_ENABLED=0 $(GOTEST) $(GOTESTFLAGS) -count=1 -run '^Test(Transcripts|Recordings)$$' $(REPLAYS)
 frozen-update:
 	CGO_ENABLED=0 go test $(GOTESTFLAGS) ./test/frozen -args -update
+	CGO_ENABLED=0 go test $(GOTESTFLAGS) -run '^TestTranscripts$$' $(filter-out ./session/acp,$(REPLAYS)) -args -update
+
 
 # Every test of the core module COUNT times in random order, four packages at a time.
 # PKGS="./runner ./internal/..." and RUN select tests.

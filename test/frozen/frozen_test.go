@@ -28,6 +28,7 @@ var update = flag.Bool("update", false, "write the files in testdata")
 
 func TestMain(m *testing.M) {
 	syscall.Umask(0o022)
+	program()
 	if err := build(); err != nil {
 		panic(err)
 	}
@@ -41,17 +42,24 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// stub is the path of the program that plays the CLIs.
+// stub is the path of the program that plays the CLIs. Its folder has all temporary files.
 var stub string
 
-// build makes stub.
+// build makes stub. The characters of its path are such that no shell and no CLI needs quotes.
 func build() error {
-	dir, err := os.MkdirTemp("", "frozen")
+	parent := os.TempDir()
+	if regexp.MustCompile(`[^\w./-]`).MatchString(parent) {
+		parent = "/tmp"
+	}
+	dir, err := os.MkdirTemp(parent, "frozen")
+	if err == nil {
+		dir, err = filepath.EvalSymlinks(dir)
+	}
 	if err != nil {
 		return err
 	}
 	stub = filepath.Join(dir, "stub")
-	out, err := exec.Command("go", "build", "-o", stub, ".").CombinedOutput()
+	out, err := exec.Command("go", "build", "-buildvcs=false", "-o", stub, ".").CombinedOutput()
 	if err != nil {
 		return fmt.Errorf("%w: %s", err, out)
 	}

@@ -22,7 +22,7 @@ import (
 
 // A play is what a stub does. It is in a file next to the stub.
 type play struct {
-	Session bool   // it answers requests until the first message arrives
+	Session bool   // it answers requests until the first message arrives, as "codex app-server" always does
 	Output  string // what it prints
 	Code    int    // its exit code
 }
@@ -57,7 +57,7 @@ func main() {
 	}
 	s.Dir, _ = os.Getwd()
 	s.Tree = tree(filepath.Dir(filepath.Dir(os.Args[0])))
-	if p.Session {
+	if p.Session || slices.Contains(s.Args, "app-server") {
 		s.Stdin = converse()
 	} else {
 		s.Stdin, _ = io.ReadAll(os.Stdin)

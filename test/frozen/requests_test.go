@@ -36,18 +36,14 @@ type world struct {
 // newWorld makes a world in which the stub of rt performs p.
 func newWorld(t *testing.T, rt registry.Runtime, p play) *world {
 	t.Helper()
-	root, err := filepath.EvalSymlinks(t.TempDir())
+	root, err := os.MkdirTemp(filepath.Dir(stub), "world")
 	if err != nil {
 		t.Fatal(err)
 	}
 	w := &world{root: root, rt: rt, stub: filepath.Join(root, "bin", rt.Executables[0])}
 	w.req = agent.Request{Runtime: rt.ID, Prompt: "Say hello.", Workdir: w.path("repo"), Timeout: time.Minute}
 	w.environ = []string{"PATH=" + w.path("bin"), "HOME=" + w.path("home"), "TMPDIR=" + w.path("tmp"), "LANG=C.UTF-8", "IS_SANDBOX=1"}
-	text, err := json.Marshal(p)
-	if err != nil {
-		t.Fatal(err)
-	}
-	write(t, w.stub+playSuffix, string(text), 0o600)
+	w.plays(t, p)
 	write(t, w.path("bin/mcp-notes"), "", 0o755)
 	write(t, w.path("repo/.git/HEAD"), "ref: refs/heads/main\n", 0o644)
 	for _, dir := range []string{"repo/.git/objects", "repo/.git/refs", "repo/sub/deep", "tmp", "home", "more"} {
@@ -64,6 +60,16 @@ func newWorld(t *testing.T, rt registry.Runtime, p play) *world {
 		}
 	}
 	return w
+}
+
+// plays makes the stub perform p from now on.
+func (w *world) plays(t *testing.T, p play) {
+	t.Helper()
+	text, err := json.Marshal(p)
+	if err != nil {
+		t.Fatal(err)
+	}
+	write(t, w.stub+playSuffix, string(text), 0o600)
 }
 
 func (w *world) path(elements ...string) string {
@@ -235,16 +241,21 @@ func (w *world) noted(t *testing.T) *seen {
 	return s
 }
 
+// shown is shown for content with paths below the root.
+func (w *world) shown(label, content string) []string {
+	return shown(label, neutral(content, w.root))
+}
+
 // describe returns s as lines. before are the files before the start.
 func (w *world) describe(s *seen, before map[string][]byte) (lines []string) {
 	for _, arg := range s.Args {
-		lines = append(lines, shown("argv", arg+"\n")...)
+		lines = append(lines, w.shown("argv", arg+"\n")...)
 	}
 	lines = append(lines, "dir: "+s.Dir)
 	now := variables(s.Env)
 	for _, name := range sorted(now) {
 		if old, ok := variables(w.environ)[name]; !ok || old != now[name] {
-			lines = append(lines, shown("env", name+"="+now[name]+"\n")...)
+			lines = append(lines, w.shown("env", name+"="+now[name]+"\n")...)
 		}
 	}
 	for _, name := range sorted(variables(w.environ)) {
@@ -253,14 +264,14 @@ func (w *world) describe(s *seen, before map[string][]byte) (lines []string) {
 		}
 	}
 	if s.Stdin != nil {
-		lines = append(lines, shown("stdin", string(s.Stdin))...)
+		lines = append(lines, w.shown("stdin", string(s.Stdin))...)
 	}
 	for i, content := range s.Files {
 		if len(content) > 0 {
-			lines = append(lines, shown(fmt.Sprintf("fd %d", 3+i), string(content))...)
+			lines = append(lines, w.shown(fmt.Sprintf("fd %d", 3+i), string(content))...)
 		}
 	}
-	lines = append(lines, differences("file", before, s.Tree)...)
+	lines = append(lines, w.differences("file", before, s.Tree)...)
 	return lines
 }
 
@@ -292,7 +303,7 @@ func (w *world) request(t *testing.T, way string, r row) []string {
 		lines = append(lines, fmt.Sprintf("refused (%s): %v", agent.KindOf(err), err))
 	}
 	after := tree(w.root)
-	lines = append(lines, differences("left", before, after)...)
+	lines = append(lines, w.differences("left", before, after)...)
 	for i, line := range lines {
 		lines[i] = neutral(line, w.root)
 	}
@@ -325,10 +336,10 @@ func (w *world) restore(t *testing.T, clean, after map[string][]byte) {
 }
 
 // differences returns the files that are new or changed after as lines.
-func differences(label string, before, after map[string][]byte) (lines []string) {
+func (w *world) differences(label string, before, after map[string][]byte) (lines []string) {
 	for _, name := range sorted(after) {
 		if old, ok := before[name]; !ok || !bytes.Equal(old, after[name]) {
-			lines = append(lines, shown(label+" "+name, string(after[name]))...)
+			lines = append(lines, w.shown(label+" "+name, string(after[name]))...)
 		}
 	}
 	for _, name := range sorted(before) {
