@@ -107,7 +107,7 @@ func TestCommandLineIsMasked(t *testing.T) {
 	}
 	info, err := runs.ReadInfo(filepath.Join(dir, "run-info.yaml"))
 	if err != nil || strings.Contains(info.CommandLine, "s-a-secret") || strings.Contains(info.CommandLine, `sk-"`) || !strings.Contains(info.CommandLine, "'***'") ||
-		!strings.HasSuffix(info.CommandLine, "… < "+info.PromptPath) {
+		!strings.HasSuffix(info.CommandLine, "… < "+shellPath(info.PromptPath)) {
 		t.Errorf("command line %.100q…%q, %v", info.CommandLine, info.CommandLine[max(0, len(info.CommandLine)-300):], err)
 	}
 }

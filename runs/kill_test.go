@@ -19,6 +19,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/statefile"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/runs"
@@ -172,9 +173,9 @@ func checkAsOthers(t *testing.T, task string, change int) {
 			t.Errorf("killed before change %d: the run %s has PID %d, %v", change, d.Name(), info.PID, err)
 			continue
 		}
-		for info.Status == runs.StatusRunning && unix.Kill(info.PID, 0) == nil {
-			time.Sleep(time.Millisecond) // the agent ends by itself
-		}
+		testwait.Until(t, "the end of the agent", func() (runs.Info, bool) { // by itself
+			return info, info.Status != runs.StatusRunning || unix.Kill(info.PID, 0) != nil
+		})
 		if read(t, dir, "prompt.md") != "do it" {
 			t.Errorf("killed before change %d: the prompt is missing", change)
 		}

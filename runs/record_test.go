@@ -38,7 +38,7 @@ func TestRecordOfASuccess(t *testing.T) {
 		info.Usage == nil || info.Usage.Input != want.Input || info.Usage.Output != want.Output || *info.Usage.CostUSD != cost:
 		t.Errorf("run-info.yaml is\n%+v", info)
 	}
-	if got := "fake 'it'\\''s' -p < " + info.PromptPath; info.CommandLine != got {
+	if got := "fake 'it'\\''s' -p < " + shellPath(info.PromptPath); info.CommandLine != got {
 		t.Errorf("command line %q, want %q", info.CommandLine, got)
 	}
 	for name, want := range map[string]string{
@@ -359,4 +359,12 @@ func TestRecordOfALongSessionID(t *testing.T) {
 	if err != nil || len(info.SessionID) > 2<<10 || !strings.HasPrefix(id, strings.TrimSuffix(info.SessionID, "…")) {
 		t.Errorf("%.100q, %v", info.SessionID, err)
 	}
+}
+
+// shellPath returns the path of a test's folder for a shell: TMPDIR can have a space.
+func shellPath(path string) string {
+	if strings.Contains(path, " ") {
+		return "'" + path + "'"
+	}
+	return path
 }
