@@ -379,12 +379,10 @@ func (t *trial) interrupt(s *session.Session) error {
 	return t.say(s, againMessage, "again")
 }
 
-// toolsEnd is how long the tools of an interrupted turn may take to end.
-const toolsEnd = 20 * time.Second
-
-// until waits until a condition holds. It fails when stop is closed, or after a while.
+// until waits until a condition holds. It fails when stop is closed, or after a sixth of
+// the limit of a check: the tools of an interrupted turn end soon.
 func (t *trial) until(stop <-chan struct{}, holds func() bool) error {
-	limited, cancel := context.WithTimeout(t.ctx, toolsEnd)
+	limited, cancel := context.WithTimeout(t.ctx, t.limit()/6)
 	defer cancel()
 	tick := time.NewTicker(20 * time.Millisecond)
 	defer tick.Stop()

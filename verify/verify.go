@@ -414,7 +414,7 @@ func (b *bench) one(ctx context.Context, c Check, run func() error) Result {
 
 // try calls run with a throwaway environment, within the limit.
 func (b *bench) try(ctx context.Context, t *trial, run func(*trial) error) (err error) {
-	limit := cmp.Or(b.options.Limit, 2*time.Minute)
+	limit := b.limit()
 	ctx, cancel := context.WithTimeoutCause(ctx, limit, fmt.Errorf("the check did not end within %v", limit))
 	defer cancel()
 	t.ctx = ctx
@@ -424,6 +424,9 @@ func (b *bench) try(ctx context.Context, t *trial, run func(*trial) error) (err 
 	}
 	return nil
 }
+
+// limit returns how long a check may take.
+func (b *bench) limit() time.Duration { return cmp.Or(b.options.Limit, 2*time.Minute) }
 
 func (b *bench) begin(c Check) {
 	if b.options.Begin != nil {

@@ -123,7 +123,11 @@ func TestEachBrokenPromiseIsFound(t *testing.T) {
 		seen = append(seen, want...)
 		t.Run(breaks, func(t *testing.T) {
 			t.Parallel()
-			report, err := verify.Run(t.Context(), stubTarget(breaks), stubOptions(t, stubRuntime(), want...))
+			o := stubOptions(t, stubRuntime(), want...)
+			if breaks == "session-leaves-tool" { // the check waits for a part of it
+				o.Limit /= 3
+			}
+			report, err := verify.Run(t.Context(), stubTarget(breaks), o)
 			if err != nil {
 				t.Fatal(err)
 			}
