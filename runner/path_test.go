@@ -144,8 +144,11 @@ func TestExecutableInAnAddedDirectoryIsRefused(t *testing.T) {
 // search paths of libraries.
 func TestCleanPathOfLibraries(t *testing.T) {
 	t.Parallel()
-	dir := t.TempDir()
-	repo := filepath.Join(dir, "repo")
+	repo, err := os.MkdirTemp("/tmp", "repo") // TMPDIR can have a space, which separates entries of LD_PRELOAD
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(repo) })
 	for name, c := range map[string]struct {
 		entry, want string
 		trusted     bool
@@ -169,9 +172,6 @@ func TestCleanPathOfLibraries(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			if err := os.MkdirAll(repo, 0o755); err != nil {
-				t.Fatal(err)
-			}
 			want := []string{"PATH=/usr/bin"}
 			if c.want != "" {
 				want = append(want, c.want)
