@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/engine"
@@ -387,9 +388,10 @@ func TestRecorderGetsATerminal(t *testing.T) {
 			req.Runtime, req.Prompt = "shown", "hello"
 			s, err := b.StartSession(t.Context(), req, session.Options{Mode: session.ModeTmux, CloseGrace: time.Millisecond})
 			if err == nil {
-				for <-h.got; s.State() != session.StateRunning || !r.notified(); {
-					time.Sleep(time.Millisecond) // until the message is delivered
-				}
+				testwait.Receive(t, "the message", h.got)
+				testwait.Until(t, "its delivery", func() (session.State, bool) {
+					return s.State(), s.State() == session.StateRunning && r.notified()
+				})
 				s.Stop(t.Context(), "done")
 			}
 			failed := c.open != nil || c.closed != nil

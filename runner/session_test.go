@@ -13,6 +13,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session"
@@ -180,9 +181,7 @@ func TestSessionIsStoppedThoughItsAgentIsBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	turn := s.Send(session.Message{Text: "stay"})
-	for s.State() != session.StateRunning {
-		time.Sleep(time.Millisecond)
-	}
+	testwait.Until(t, "the turn", func() (session.State, bool) { return s.State(), s.State() == session.StateRunning })
 	s.Stop(t.Context(), "")
 	if _, err := turn.Wait(t.Context()); !errors.Is(err, agent.ErrCanceled) {
 		t.Error(err)
