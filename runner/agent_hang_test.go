@@ -13,12 +13,13 @@ import (
 	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/registry"
 )
 
 const (
-	// tooLong is the time after which a run counts as hanging.
-	tooLong = 30 * time.Second
+	// tooLong is a limit that no run reaches.
+	tooLong = testwait.Limit
 	// ample is long enough for an agent to start and print its first lines.
 	ample = 3 * time.Second
 )
@@ -99,11 +100,7 @@ func (h *tether) expectGone(t *testing.T, what string) {
 	if f, err := os.OpenFile(h.path, os.O_WRONLY|syscall.O_NONBLOCK, 0); err == nil {
 		f.Close()
 	}
-	select {
-	case <-h.gone:
-	case <-time.After(tooLong):
-		t.Errorf("%s is alive", what)
-	}
+	testwait.Receive(t, what+" is alive", h.gone)
 }
 
 // newGate returns a FIFO that a step can wait for, and a function that opens it.
@@ -140,13 +137,7 @@ func (b *bench) start(ctx context.Context, req agent.Request, out agent.Output) 
 // within returns what Run returned, and fails the test if that takes too long.
 func within(t *testing.T, ended <-chan ending) ending {
 	t.Helper()
-	select {
-	case e := <-ended:
-		return e
-	case <-time.After(tooLong):
-		t.Fatal("the run does not end")
-		panic("unreachable")
-	}
+	return testwait.Receive(t, "the end of the run", ended)
 }
 
 // takesAnyPrompt adds a runtime without a limit and installs it.

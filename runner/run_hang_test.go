@@ -11,6 +11,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/testneed"
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // A descendant of the agent holds its output open. The sweep ends the process.
@@ -21,12 +22,8 @@ func TestRunEndsThoughAChildHoldsTheOutput(t *testing.T) {
 	gate, open := newGate(t)
 	req := b.request("leave "+h.path, "wait "+gate, "say text:hi", "stderr the end", "say ok:")
 	ended := b.start(t.Context(), req, agent.Output{})
-	select {
-	case <-h.held:
-		open()
-	case <-time.After(tooLong):
-		t.Fatal("no child is started")
-	}
+	testwait.Receive(t, "the start of the child", h.held)
+	open()
 	end := within(t, ended)
 	if end.err != nil || end.result.Text != "hi" || end.result.Stderr.String() != "the end\n" {
 		t.Errorf("Run = %+v, %v, want success", end.result, end.err)
