@@ -21,6 +21,8 @@ import (
 
 	"github.com/google/go-cmp/cmp"
 	"go.yaml.in/yaml/v4"
+
+	"github.com/busdk/bus-agent/internal/testneed"
 )
 
 // action is what action.yml describes.
@@ -65,6 +67,7 @@ const actionPlay = "stdin prompt\nargs args\nenv environment\ncat answer.ndjson\
 // newJob has a fake Codex that ends with answer, or fails without one.
 func newJob(t *testing.T, answer string) *job {
 	t.Helper()
+	testneed.Program(t, "bash")
 	j := &job{sandbox: newSandbox(t, agentName, actionPlay), outputs: map[string]map[string]string{}, failed: map[string]int{}}
 	text, err := json.Marshal(answer)
 	if err != nil {
