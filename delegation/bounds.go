@@ -48,10 +48,13 @@ func parseBounds(value string) bounds {
 	return bounds{agent.AccessRead, 0}
 }
 
+// ancestorValues is replaced in tests, which an agent can run.
+var ancestorValues = process.AncestorValues
+
 // inherited returns b, narrowed to the bounds in the environment and in those of the
 // processes above this one.
 func (b bounds) inherited(environ []string) bounds {
-	values := process.AncestorValues(EnvBounds)
+	values := ancestorValues(EnvBounds)
 	if own, ok := agent.LookupEnv(environ, EnvBounds); ok {
 		values = append(values, own)
 	}
