@@ -9,9 +9,9 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
 	"github.com/busdk/bus-agent/session/engine"
@@ -176,16 +176,15 @@ func TestExampleAgent(t *testing.T) {
 // answer answers the request of a turn.
 func answer(t *testing.T, s *session.Session, turn *session.Turn, d engine.Decision) {
 	t.Helper()
-	for limit := time.Now().Add(time.Minute); len(s.Approvals()) == 0; time.Sleep(time.Millisecond) {
+	testwait.Until(t, "a request", func() (int, bool) {
 		select {
 		case <-turn.Done():
 			t.Fatal("the turn ended without a request")
 		default:
 		}
-		if time.Now().After(limit) {
-			t.Fatal("nothing is asked")
-		}
-	}
+		n := len(s.Approvals())
+		return n, n > 0
+	})
 	if err := s.Answer(t.Context(), s.Approvals()[0].ID, d); err != nil {
 		t.Error(err)
 	}

@@ -15,6 +15,7 @@ import (
 
 	"github.com/coder/acp-go-sdk"
 
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/acpagent"
 	"github.com/busdk/bus-agent/session/control"
@@ -134,10 +135,11 @@ func (c *client) take() string {
 // has waits for an update with a text.
 func (c *client) has(text string) {
 	c.b.t.Helper()
-	await(c.b.t, "an update with "+text, func() bool {
+	testwait.Until(c.b.t, "an update with "+text, func() (string, bool) {
 		c.mu.Lock()
 		defer c.mu.Unlock()
-		return strings.Contains(strings.Join(c.updates, "\n"), text)
+		all := strings.Join(c.updates, "\n")
+		return all, strings.Contains(all, text)
 	})
 }
 

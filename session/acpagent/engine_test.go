@@ -3,13 +3,16 @@ package acpagent_test
 import (
 	"context"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/control"
 	"github.com/busdk/bus-agent/session/engine"
 )
 
@@ -89,10 +92,10 @@ func TestThroughTheEngine(t *testing.T) {
 		}
 	}
 	turn := s.Send(session.Message{Text: "wait"})
-	await(t, "the turn runs", func() bool {
+	testwait.Until(t, "the turn runs", func() ([]string, bool) {
 		mu.Lock()
 		defer mu.Unlock()
-		return kinds[len(kinds)-1] == "text"
+		return slices.Clone(kinds), kinds[len(kinds)-1] == "text"
 	})
 	if err := s.Interrupt(t.Context()); err != nil {
 		t.Fatal(err)
@@ -101,9 +104,9 @@ func TestThroughTheEngine(t *testing.T) {
 		t.Errorf("interrupted: %v", err)
 	}
 	id := s.Info().SessionID
-	await(t, "the settings are kept", func() bool {
+	testwait.Until(t, "the settings are kept", func() (control.Entry, bool) {
 		e, err := b.store.Get(id)
-		return err == nil && e.Access == agent.AccessRead && e.Model == "big"
+		return e, err == nil && e.Access == agent.AccessRead && e.Model == "big"
 	})
 	s.Stop(context.Background(), "done")
 

@@ -12,7 +12,9 @@ import (
 	"github.com/coder/acp-go-sdk"
 	"github.com/google/go-cmp/cmp"
 
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
+	"github.com/busdk/bus-agent/session/control"
 )
 
 // ownID is an ID that the server has made.
@@ -251,9 +253,9 @@ func TestSettings(t *testing.T) {
 			id := opened.SessionId
 			check := func(access, model, effort string) {
 				t.Helper()
-				await(t, fmt.Sprintf("access %q, model %q, effort %q", access, model, effort), func() bool {
+				testwait.Until(t, fmt.Sprintf("access %q, model %q, effort %q", access, model, effort), func() (control.Entry, bool) {
 					e, err := b.store.Get(string(id))
-					return err == nil && string(e.Access) == access && e.Model == model && string(e.ReasoningEffort) == effort
+					return e, err == nil && string(e.Access) == access && e.Model == model && string(e.ReasoningEffort) == effort
 				})
 			}
 			if _, err := c.SetSessionMode(t.Context(), acp.SetSessionModeRequest{SessionId: id, ModeId: "read"}); err != nil {

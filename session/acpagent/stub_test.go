@@ -12,7 +12,6 @@ import (
 	"strings"
 	"sync"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/formatters"
@@ -325,14 +324,4 @@ func runtimes(b *bench) *registry.Registry {
 		}
 	}
 	return &known
-}
-
-// await waits until ok holds, which takes a moment.
-func await(t *testing.T, what string, ok func() bool) {
-	t.Helper()
-	for limit := time.Now().Add(20 * time.Second); !ok(); time.Sleep(time.Millisecond) {
-		if time.Now().After(limit) {
-			t.Fatalf("it does not happen: %s", what)
-		}
-	}
 }

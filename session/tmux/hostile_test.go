@@ -10,6 +10,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/engine"
 )
@@ -108,7 +109,7 @@ func TestHostileRequestLongerThanTheScreen(t *testing.T) {
 			r := openReal(t, o, t.TempDir())
 			r.print(strings.Repeat("before\r\n", 70))
 			turn := r.Send(session.Message{Text: "ask " + strconv.Itoa(lines)})
-			until(t, "a request", func() bool { return len(r.Approvals()) == 1 })
+			testwait.Until(t, "a request", func() (int, bool) { n := len(r.Approvals()); return n, n == 1 })
 			a := r.Approvals()[0]
 			if !strings.Contains(a.Reason, "delete everything") || !strings.HasSuffix(a.Reason, "Allow this?") {
 				t.Errorf("%d bytes: %q", len(a.Reason), a.Reason)

@@ -19,6 +19,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/internal/process"
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 	"github.com/busdk/bus-agent/session/engine"
 )
@@ -104,14 +105,13 @@ func (r *real) tmux(args ...string) string {
 	return strings.TrimSpace(string(out))
 }
 
-// until waits for a condition.
-func until(t *testing.T, what string, condition func() bool) {
-	t.Helper()
-	for giveUp := time.Now().Add(limit); !condition(); time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(giveUp) {
-			t.Fatalf("%s: never", what)
-		}
-	}
+// works waits until the screen shows that the agent works.
+func (r *real) works() {
+	r.t.Helper()
+	testwait.Until(r.t, "work", func() (string, bool) {
+		screen := r.tmux("capture-pane", "-p")
+		return screen, strings.Contains(screen, "esc to interrupt")
+	})
 }
 
 // alive returns those of the processes that left a file in dir that live.
@@ -264,12 +264,12 @@ func TestUnread(t *testing.T) {
 	}
 	must(os.WriteFile(busy, nil, 0o600))
 	turn := r.Send(session.Message{Text: "one"})
-	until(t, "input", p.unread)
+	testwait.Until(t, "input", func() (_ any, ok bool) { return nil, p.unread() })
 	must(os.Remove(busy))
 	if result, err := r.wait(turn); err != nil || !strings.Contains(result.Text, "got "+fingerprint("one")) {
 		t.Errorf("%q, %v", result.Text, err)
 	}
-	until(t, "the input to be read", func() bool { return !p.unread() })
+	testwait.Until(t, "the input to be read", func() (_ any, ok bool) { return nil, !p.unread() })
 }
 
 func TestInterruptKeys(t *testing.T) {
@@ -283,7 +283,7 @@ func TestInterruptKeys(t *testing.T) {
 			}
 			r := openReal(t, o, t.TempDir())
 			turn := r.Send(session.Message{Text: "wait never"})
-			until(t, "work", func() bool { return strings.Contains(r.tmux("capture-pane", "-p"), "esc to interrupt") })
+			r.works()
 			if err := r.Interrupt(t.Context()); err != nil {
 				t.Fatal(err)
 			}
@@ -302,7 +302,7 @@ func TestSteerReachesTheTurn(t *testing.T) {
 	o.Terminal.TypesWhileBusy = true
 	r := openReal(t, o, t.TempDir())
 	turn := r.Send(session.Message{Text: "wait go"})
-	until(t, "work", func() bool { return strings.Contains(r.tmux("capture-pane", "-p"), "esc to interrupt") })
+	r.works()
 	// The turn is known to run once Send is over, which Interrupt and Steer wait for.
 	if steered := r.Steer(t.Context(), session.Message{Text: "also this 👋"}); steered != turn {
 		t.Error("it is a separate turn")
@@ -325,7 +325,7 @@ func TestStopLeavesNothing(t *testing.T) {
 			if _, err := r.say("child"); err != nil {
 				t.Fatal(err)
 			}
-			until(t, "two processes", func() bool { return len(alive(t, dir)) == 2 })
+			testwait.Until(t, "two processes", func() ([]int, bool) { pids := alive(t, dir); return pids, len(pids) == 2 })
 			r.Stop(t.Context(), "enough")
 			if pids := alive(t, dir); len(pids) > 0 {
 				t.Errorf("alive: %v", pids)
@@ -419,7 +419,7 @@ func TestOpeningThatIsGivenUpLeavesNothing(t *testing.T) {
 		_, err := open(ctx, options(stub{Dialog: true, PIDs: dir}), dir)
 		opened <- err
 	}()
-	until(t, "the agent", func() bool { return len(alive(t, dir)) == 1 })
+	testwait.Until(t, "the agent", func() ([]int, bool) { pids := alive(t, dir); return pids, len(pids) == 1 })
 	cancel()
 	if err := <-opened; !errors.Is(err, agent.ErrCanceled) {
 		t.Error(err)
@@ -434,7 +434,7 @@ func TestEndOfTmux(t *testing.T) {
 	dir := t.TempDir()
 	r := openReal(t, options(stub{Stubborn: true, PIDs: dir}), dir)
 	turn := r.Send(session.Message{Text: "wait never"})
-	until(t, "work", func() bool { return strings.Contains(r.tmux("capture-pane", "-p"), "esc to interrupt") })
+	r.works()
 	if err := unix.Kill(r.pid, unix.SIGKILL); err != nil {
 		t.Fatal(err)
 	}
@@ -459,7 +459,7 @@ func TestSocketThatIsRemoved(t *testing.T) {
 			dir := t.TempDir()
 			r := openReal(t, options(stub{PIDs: dir}), dir)
 			turn := r.Send(session.Message{Text: "wait never"})
-			until(t, "work", func() bool { return strings.Contains(r.tmux("capture-pane", "-p"), "esc to interrupt") })
+			r.works()
 			if err := remove(r.socket); err != nil {
 				t.Fatal(err)
 			}
@@ -485,7 +485,7 @@ func TestProgramThatIsKilledIsSweptUp(t *testing.T) {
 	if err := c.Start(); err != nil {
 		t.Fatal(err)
 	}
-	until(t, "two processes", func() bool { return len(alive(t, dir)) == 2 })
+	testwait.Until(t, "two processes", func() ([]int, bool) { pids := alive(t, dir); return pids, len(pids) == 2 })
 	if err := c.Process.Kill(); err != nil {
 		t.Fatal(err)
 	}
