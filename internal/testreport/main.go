@@ -1,7 +1,7 @@
 // Command testreport prints what "go test -json" writes to its standard input: a line for
 // each package, the output of what failed, and at the end what was skipped and why. With
 // -slowest N it also lists the N slowest packages and tests, and with -v it prints all
-// output. It exits with 1 when a test failed or none ran.
+// output. It exits with 1 when a test failed or did not end, or none ran.
 //
 // Tools that others keep list slow tests only, not packages, and are built from more code
 // than the tests of most packages here.
@@ -24,7 +24,7 @@ func main() {
 	slowest := flag.Int("slowest", 0, "list the `N` slowest packages and tests")
 	verbose := flag.Bool("v", false, "print all output")
 	flag.Parse()
-	r := report{out: os.Stdout, verbose: *verbose, output: map[name]string{}, elapsed: map[name]float64{}}
+	r := report{out: os.Stdout, verbose: *verbose, output: map[name]string{}, elapsed: map[name]float64{}, running: map[name]bool{}}
 	if err := r.read(os.Stdin); err != nil {
 		fmt.Fprintln(os.Stderr, "testreport:", err)
 		os.Exit(1)
@@ -54,6 +54,7 @@ type report struct {
 	verbose                 bool
 	output                  map[name]string // of what has not passed
 	elapsed                 map[name]float64
+	running                 map[name]bool
 	failed, skipped         []name
 	passedTests, failedPkgs int
 }
@@ -88,18 +89,29 @@ func (r *report) add(e event) {
 		} else {
 			r.output[n] += e.Output
 		}
+	case "run":
+		r.running[n] = true
 	case "pass":
 		r.elapsed[n] = e.Elapsed
 		if e.Test != "" {
 			r.passedTests++
+			delete(r.running, n)
+			delete(r.output, n)
+			return
 		}
-		delete(r.output, n)
+		for test := range r.running { // the process ended with 0 before the tests
+			if test.Package == e.Package {
+				r.fail(test)
+			}
+		}
 	case "skip":
+		delete(r.running, n)
 		if n.Test != "" { // else a package without tests
 			r.skipped = append(r.skipped, n)
 		}
 	case "fail":
 		r.elapsed[n] = e.Elapsed
+		delete(r.running, n)
 		r.fail(n)
 	}
 }

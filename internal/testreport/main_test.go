@@ -43,12 +43,17 @@ failed: b TestBad
 2 passed, 1 failed, 1 skipped
 `, 1, false},
 		{"passed", `{"Action":"pass","Package":"a","Test":"Test"}` + "\n", "1 passed, 0 failed, 0 skipped\n", 0, true},
+		{"exited", `{"Action":"run","Package":"a","Test":"TestExits"}
+{"Action":"run","Package":"a","Test":"TestPasses"}
+{"Action":"pass","Package":"a","Test":"TestPasses"}
+{"Action":"pass","Package":"a"}
+`, "failed: a TestExits\n1 passed, 1 failed, 0 skipped\n", 0, false},
 		{"empty", "", "0 passed, 0 failed, 0 skipped\nno test ran\n", 0, false},
 	} {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
 			var out strings.Builder
-			r := report{out: &out, output: map[name]string{}, elapsed: map[name]float64{}}
+			r := report{out: &out, output: map[name]string{}, elapsed: map[name]float64{}, running: map[name]bool{}}
 			if err := r.read(strings.NewReader(c.stream)); err != nil {
 				t.Fatal(err)
 			}
