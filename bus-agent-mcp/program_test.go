@@ -12,9 +12,9 @@ import (
 	"strings"
 	"syscall"
 	"testing"
-	"time"
 
 	"github.com/busdk/bus-agent/command"
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 // Copies of the test binary are the programs, by the name of the file.
@@ -202,7 +202,7 @@ func TestSignalEndsTheAgent(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(p.bin, "codex"), []byte(stubCodex), 0o755); err != nil {
 		t.Fatal(err)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), time.Minute)
+	ctx, cancel := context.WithTimeout(t.Context(), 2*testwait.Limit)
 	defer cancel()
 	c := p.command(ctx, p.bin+":/usr/bin:/bin", "bus-agent-mcp")
 	running := filepath.Join(t.TempDir(), "running")
@@ -214,10 +214,7 @@ func TestSignalEndsTheAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	_, _ = io.WriteString(stdin, handshake+`{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"run_agent","arguments":{"prompt":"`+running+`"}}}`+"\n")
-	for awaiting := true; awaiting && ctx.Err() == nil; time.Sleep(time.Millisecond) {
-		_, err := os.Stat(running)
-		awaiting = err != nil
-	}
+	testwait.Exists(running)
 	_ = c.Process.Signal(syscall.SIGTERM)
 	if _ = c.Wait(); ctx.Err() != nil || c.ProcessState.ExitCode() != 1 {
 		t.Errorf("the program ends with %v", c.ProcessState)

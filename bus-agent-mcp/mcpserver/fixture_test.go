@@ -8,7 +8,6 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
-	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 
@@ -99,18 +98,6 @@ func call[T any](t *testing.T, session *mcp.ClientSession, name string, argument
 		}
 	}
 	return out, text, r.IsError
-}
-
-// awaitFile waits until a file exists.
-func awaitFile(name string) {
-	for limit := time.Now().Add(2 * time.Minute); ; time.Sleep(time.Millisecond) {
-		if _, err := os.Stat(name); err == nil {
-			return
-		}
-		if time.Now().After(limit) {
-			panic(name + " does not appear")
-		}
-	}
 }
 
 // stubClaude is an agent that asks for approval if the message has the word approve, and

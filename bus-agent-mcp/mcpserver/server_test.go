@@ -16,6 +16,7 @@ import (
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/delegation"
+	"github.com/busdk/bus-agent/internal/testwait"
 )
 
 func TestToolsAreStrictAndAnnotated(t *testing.T) {
@@ -142,7 +143,7 @@ func TestCancelEndsTheAgent(t *testing.T) {
 		_, err := session.CallTool(ctx, &mcp.CallToolParams{Name: "run_agent", Arguments: map[string]any{"prompt": "hang " + running}})
 		ended <- err
 	}()
-	awaitFile(running)
+	testwait.Exists(running)
 	if _, text, _ := call[runOutput](t, session, "run_agent", map[string]any{"prompt": "x"}); !strings.HasPrefix(text, "limit: ") {
 		t.Fatalf("while an agent runs: %q", text)
 	}
@@ -183,7 +184,7 @@ func TestEndOfTheClientEndsTheServer(t *testing.T) {
 					t.Fatal(err)
 				}
 			}
-			awaitFile(running)
+			testwait.Exists(running)
 			end(stdin, cancel)
 			if err := <-ended; (err != nil) != (ctx.Err() != nil) {
 				t.Errorf("the server ends with %v", err)

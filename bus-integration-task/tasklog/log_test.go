@@ -17,6 +17,7 @@ import (
 
 	"github.com/busdk/bus-integration-task/events"
 	"github.com/busdk/bus-integration-task/eventserver"
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/task"
 	"github.com/busdk/bus-integration-task/tasklog"
 )
@@ -178,16 +179,16 @@ func TestFollowReconnects(t *testing.T) {
 	for n, text := range []string{"third", "last"} {
 		s.down.Store(true)
 		s.http.CloseClientConnections()
-		for lost := 0; lost <= n; time.Sleep(time.Millisecond) { // until it was noticed
+		testwait.Until(t, "losses that are reported", func() (lost int, ok bool) {
 			s.mu.Lock()
-			lost = len(s.lost)
-			s.mu.Unlock()
+			defer s.mu.Unlock()
 			select {
 			case err := <-ended:
 				t.Fatalf("it has ended: %v", err)
 			default:
 			}
-		}
+			return len(s.lost), len(s.lost) > n
+		})
 		s.http.Client().CloseIdleConnections() // those that the server has closed
 		s.down.Store(false)
 		s.add(t, task.Message, "bus#1.1", task.Payload{Text: text})

@@ -20,6 +20,7 @@ import (
 
 	"golang.org/x/sys/unix"
 
+	"github.com/busdk/bus-agent/internal/testwait"
 	"github.com/busdk/bus-agent/session"
 )
 
@@ -119,9 +120,7 @@ func (s *stub) read() {
 	pasting := false
 	buf := make([]byte, 64<<10)
 	for {
-		for s.Busy != "" && exists(s.Busy) {
-			time.Sleep(10 * time.Millisecond)
-		}
+		testwait.Poll(func() bool { return s.Busy == "" || !exists(s.Busy) })
 		n, err := os.Stdin.Read(buf)
 		if err != nil {
 			if s.Stubborn {

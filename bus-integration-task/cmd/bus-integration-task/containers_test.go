@@ -13,6 +13,7 @@ import (
 
 	"github.com/busdk/bus-integration-task/events"
 	"github.com/busdk/bus-integration-task/eventserver"
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/worker/backend"
 	"github.com/busdk/bus-integration-task/worker/backend/containers"
 )
@@ -52,14 +53,14 @@ func TestContainersServe(t *testing.T) {
 	bus := &events.Client{URL: h.URL, Token: events.StaticToken(token("worker"))}
 	b := &backend.Container{Bus: bus, Profile: "shell"}
 	attempt, err := b.Start(t.Context(), backend.Attempt{
-		Workdir: dir, Timeout: limit, Commands: backend.Commands{Main: []string{"sh", "-c", "touch started; sleep 1000"}},
+		Workdir: dir, Timeout: testwait.Limit, Commands: backend.Commands{Main: []string{"sh", "-c", "touch started; sleep 1000"}},
 	}, backend.Listener{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	until(t, "the command runs", func() bool { _, err := os.Stat(filepath.Join(dir, "started")); return err == nil })
+	testwait.Exists(t, filepath.Join(dir, "started"))
 	attempt.Stop(t.Context(), "no longer needed")
-	waiting, stop := context.WithTimeout(t.Context(), limit)
+	waiting, stop := context.WithTimeout(t.Context(), testwait.Limit)
 	defer stop()
 	deleted := errors.New("deleted")
 	err = bus.Stream(waiting, events.Query{Names: []string{containers.NameDeleteResponse}, Replay: true}, func(events.Event) error { return deleted })

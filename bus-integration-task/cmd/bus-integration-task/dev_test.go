@@ -13,11 +13,9 @@ import (
 	"testing"
 	"time"
 
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/worker/backend/stubagent"
 )
-
-// limit bounds what a test waits for.
-const limit = time.Minute
 
 // A site is a folder with a workspace, whose repository dev has one commit, and everything
 // that dev keeps.
@@ -94,7 +92,7 @@ func (s *site) start(more ...string) *running {
 		s.t.Fatal(err)
 	}
 	s.t.Cleanup(func() { _ = r.cmd.Process.Kill() }) // nothing if it has ended
-	timer := time.AfterFunc(limit, func() { _ = r.cmd.Process.Kill() })
+	timer := time.AfterFunc(testwait.Limit, func() { _ = r.cmd.Process.Kill() })
 	defer timer.Stop()
 	lines := bufio.NewScanner(stdout)
 	for len(r.addresses) < 2 && lines.Scan() {
@@ -134,15 +132,15 @@ func (r *running) end(with syscall.Signal) {
 	if err := r.cmd.Process.Signal(with); err != nil {
 		r.t.Fatal(err)
 	}
-	timer := time.AfterFunc(limit, func() { _ = r.cmd.Process.Kill() })
+	timer := time.AfterFunc(testwait.Limit, func() { _ = r.cmd.Process.Kill() })
 	_ = r.cmd.Wait() // the exit code is checked
 	if !timer.Stop() {
-		r.t.Fatalf("%v has not ended dev within %v", with, limit)
+		r.t.Fatalf("%v has not ended dev within %v", with, testwait.Limit)
 	}
 	if code := r.cmd.ProcessState.ExitCode(); code != 0 && with != syscall.SIGKILL {
 		r.t.Errorf("%v: exit code %d: %s", with, code, r.stderr.String())
 	}
-	until(r.t, "no process is left", func() bool { return len(r.processes()) == 0 })
+	testwait.Until(r.t, "the end of all processes", func() ([]string, bool) { left := r.processes(); return left, len(left) == 0 })
 }
 
 // processes returns the processes of the site, on systems with /proc.
@@ -157,15 +155,6 @@ func (s *site) processes() (all []string) {
 	return all
 }
 
-func until(t *testing.T, what string, holds func() bool) {
-	t.Helper()
-	for deadline := time.Now().Add(limit); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(deadline) {
-			t.Fatalf("not within %v: %s", limit, what)
-		}
-	}
-}
-
 // steps is a task that reports when it runs, waits, and is then done.
 func (s *site) steps() string {
 	return "Add a greeting.\n\nstub: touch " + s.path("running") + "\nstub: await " + s.path("go") +
@@ -176,7 +165,7 @@ func (s *site) steps() string {
 
 func (s *site) awaitRunning() {
 	s.t.Helper()
-	until(s.t, "the agent runs", func() bool { return os.Remove(s.path("running")) == nil })
+	testwait.Until(s.t, "the agent", func() (error, bool) { err := os.Remove(s.path("running")); return err, err == nil })
 }
 
 // Signals end dev with exit code 0 while an agent runs, and leave nothing. The next dev,
@@ -202,7 +191,7 @@ func TestDev(t *testing.T) {
 		t.Fatal(err)
 	}
 	r := s.start()
-	r.do("", "watch", "--timeout", limit.String(), "bus#1.1")
+	r.do("", "watch", "--timeout", testwait.Limit.String(), "bus#1.1")
 	if log := s.git("log", "--format=%s", "--name-only"); strings.Count(log, "greeting.txt") != 1 {
 		t.Errorf("the log of the repository is %q", log)
 	}
@@ -240,7 +229,7 @@ func TestDevRunsContainers(t *testing.T) {
 	r := s.start("--agent-backend", "container", "--process-sandbox",
 		"--command-json", `["sh","-c","printf 'test:\\n\\ttrue\\n' > Makefile"]`, "--post-command-json", `["make","test"]`)
 	r.do("", "new", "@dev", "Add a makefile.")
-	r.do("", "watch", "--timeout", limit.String(), "bus#1.1")
+	r.do("", "watch", "--timeout", testwait.Limit.String(), "bus#1.1")
 	if log := s.git("log", "--format=%s", "--name-only"); strings.Count(log, "Makefile") != 1 {
 		t.Errorf("the log of the repository is %q", log)
 	}

@@ -17,7 +17,7 @@ const module = "github.com/busdk/bus-integration-task/"
 // rows lists the packages, base first. A package imports packages of earlier rows only, and
 // those below its own folder.
 var rows = [][]string{
-	{"internal/unix"},
+	{"internal/unix", "internal/testwait"},
 	{"task", "events"},
 	{"task/simulate", "eventserver", "tasklog", "closeout", "worktree"},
 	{"worker/backend"},

@@ -18,6 +18,7 @@ import (
 	"github.com/busdk/bus-agent/runs"
 	"github.com/busdk/bus-agent/session"
 
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/worker/backend"
 )
 
@@ -156,7 +157,7 @@ func TestCodexIsStoppedInACommand(t *testing.T) {
 	marker := "started"
 	b, _ := realCodex(t, modeltest.Always(modeltest.Reply{command("touch "+marker+"; sleep 1000", false)}))
 	r := b.start(backend.Attempt{Prompt: "Do it.", StateDir: t.TempDir(), Sandbox: backend.DangerFullAccess, Env: []string{"FAKE_API_KEY=sk-acceptance-secret"}})
-	awaitFile(t, filepath.Join(b.workdir, marker))
+	testwait.Exists(t, filepath.Join(b.workdir, marker))
 	if o := r.Stop(t.Context(), "canceled"); o.Result != backend.Canceled {
 		t.Errorf("%+v", o)
 	}

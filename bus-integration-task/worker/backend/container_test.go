@@ -17,6 +17,7 @@ import (
 	"github.com/busdk/bus-agent/session"
 
 	"github.com/busdk/bus-integration-task/events"
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/worker/backend"
 	"github.com/busdk/bus-integration-task/worker/backend/containers"
 	"github.com/busdk/bus-integration-task/worker/backend/internal/memorybus"
@@ -180,11 +181,11 @@ func TestContainerIsStopped(t *testing.T) {
 	b, bus := newContainer(t)
 	dir := t.TempDir()
 	r := start(t, b, backend.Attempt{Workdir: dir, Commands: backend.Commands{Main: shell("touch started; sleep 1000")}})
-	awaitFile(t, filepath.Join(dir, "started"))
+	testwait.Exists(t, filepath.Join(dir, "started"))
 	if o := r.Stop(t.Context(), "no longer needed"); o.Result != backend.Canceled || o.Err.Error() != "no longer needed" {
 		t.Errorf("%+v", o)
 	}
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), testwait.Limit)
 	defer cancel()
 	deleted := errors.New("deleted")
 	err := bus.Stream(ctx, events.Query{Names: []string{containers.NameRunResponse}, Replay: true}, func(e events.Event) error {

@@ -17,6 +17,7 @@ import (
 	"github.com/busdk/bus-agent/runner"
 	"github.com/busdk/bus-agent/session/sessiontest"
 
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/worker/backend"
 	"github.com/busdk/bus-integration-task/worker/backend/stubagent"
 )
@@ -154,13 +155,10 @@ func (r *running) reported() []string {
 	return slices.Clone(r.lines)
 }
 
-// limit bounds what a test waits for.
-const limit = 30 * time.Second
-
 // await waits for a line.
 func (r *running) await(want string) {
 	r.t.Helper()
-	timeout := time.After(limit)
+	timeout := time.After(testwait.Limit)
 	for {
 		r.mu.Lock()
 		found, changed := slices.Contains(r.lines, want), r.changed
@@ -191,7 +189,7 @@ func (r *running) finish(want backend.Result) backend.Outcome {
 	r.t.Helper()
 	select {
 	case <-r.Done():
-	case <-time.After(limit):
+	case <-time.After(testwait.Limit):
 		r.t.Fatalf("the attempt is not done; reported\n%s", strings.Join(r.reported(), "\n"))
 	}
 	o := r.Stop(context.Background(), "done")
@@ -199,18 +197,6 @@ func (r *running) finish(want backend.Result) backend.Outcome {
 		r.t.Fatalf("the outcome is %q, %v; want %q", o.Result, o.Err, want)
 	}
 	return o
-}
-
-func awaitFile(t *testing.T, name string) {
-	t.Helper()
-	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
-		if _, err := os.Stat(name); err == nil {
-			return
-		}
-		if time.Now().After(deadline) {
-			t.Fatalf("%s does not appear", name)
-		}
-	}
 }
 
 func writeFile(t *testing.T, name, text string) {

@@ -8,6 +8,7 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/worker/backend/containers"
 	"github.com/busdk/bus-integration-task/worker/backend/internal/memorybus"
 )
@@ -55,7 +56,7 @@ func TestRunInContainers(t *testing.T) {
 		t.Errorf("%+v, %+v", r, failure)
 	}
 	id := run("deleted", 60, "echo x > started; sleep 1000")
-	awaitFile(t, filepath.Join(dir, "started"))
+	testwait.Exists(t, filepath.Join(dir, "started"))
 	publish(t, bus, containers.NameDeleteRequest, containers.DeleteRequest{RunID: filepath.Base(filepath.Dir(dir)) + "-deleted"})
 	if r, failure := response(t, bus, id); failure != nil || r.State != containers.StateDeleted {
 		t.Errorf("%+v, %+v", r, failure)

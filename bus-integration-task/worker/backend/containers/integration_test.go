@@ -14,12 +14,10 @@ import (
 	"time"
 
 	"github.com/busdk/bus-integration-task/events"
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/worker/backend/containers"
 	"github.com/busdk/bus-integration-task/worker/backend/internal/memorybus"
 )
-
-// limit bounds what a test waits for.
-const limit = 30 * time.Second
 
 // serve starts an integration with the process engine, which ends with the test.
 func serve(t *testing.T, bus *memorybus.Bus) {
@@ -44,7 +42,7 @@ func serveWith(t *testing.T, bus *memorybus.Bus, engine containers.Engine, image
 			if !errors.Is(err, context.Canceled) {
 				t.Errorf("Serve ended with %v", err)
 			}
-		case <-time.After(limit):
+		case <-time.After(testwait.Limit):
 			t.Error("Serve does not end")
 		}
 	})
@@ -66,7 +64,7 @@ func publish(t *testing.T, bus *memorybus.Bus, name string, payload any) (id str
 // response returns the first response after an event.
 func response(t *testing.T, bus *memorybus.Bus, after string) (r containers.RunResponse, failure *events.Failure) {
 	t.Helper()
-	ctx, cancel := context.WithTimeout(t.Context(), limit)
+	ctx, cancel := context.WithTimeout(t.Context(), testwait.Limit)
 	defer cancel()
 	answered := errors.New("answered")
 	err := bus.Stream(ctx, events.Query{Names: []string{containers.NameRunResponse}, AfterID: after, Replay: true}, func(e events.Event) error {
@@ -81,17 +79,6 @@ func response(t *testing.T, bus *memorybus.Bus, after string) (r containers.RunR
 		t.Fatal(err)
 	}
 	return r, failure
-}
-
-func awaitFile(t *testing.T, name string) {
-	t.Helper()
-	for deadline := time.Now().Add(limit); ; time.Sleep(2 * time.Millisecond) {
-		if _, err := os.Stat(name); err == nil {
-			return
-		} else if time.Now().After(deadline) {
-			t.Fatal(err)
-		}
-	}
 }
 
 func runRequest(command ...string) containers.RunRequest {
@@ -143,7 +130,7 @@ func TestRunIsDeleted(t *testing.T) {
 	r := runRequest("sh", "-c", "touch started; sleep 1000 & sleep 1000")
 	r.Workdir, r.Mounts = dir, []containers.Mount{{Source: dir, Target: dir}}
 	id := publish(t, bus, containers.NameRunRequest, r)
-	awaitFile(t, filepath.Join(dir, "started"))
+	testwait.Exists(t, filepath.Join(dir, "started"))
 	publish(t, bus, containers.NameDeleteRequest, containers.DeleteRequest{RunID: "run-1"})
 	if got, failure := response(t, bus, id); failure != nil || got.State != containers.StateDeleted {
 		t.Errorf("%+v, %+v", got, failure)
@@ -380,7 +367,7 @@ func TestRunEndsWithItsIntegration(t *testing.T) {
 	r := runRequest("sh", "-c", "touch started; sleep 1000")
 	r.Workdir, r.Mounts = dir, []containers.Mount{{Source: dir, Target: dir}}
 	id := publish(t, bus, containers.NameRunRequest, r)
-	awaitFile(t, filepath.Join(dir, "started"))
+	testwait.Exists(t, filepath.Join(dir, "started"))
 	cancel()
 	<-ended
 	if got, failure := response(t, bus, id); failure == nil || failure.Code != containers.CodeInterrupted {

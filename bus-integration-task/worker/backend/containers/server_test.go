@@ -9,6 +9,7 @@ import (
 
 	"github.com/busdk/bus-integration-task/events"
 	"github.com/busdk/bus-integration-task/eventserver"
+	"github.com/busdk/bus-integration-task/internal/testwait"
 	"github.com/busdk/bus-integration-task/worker/backend"
 	"github.com/busdk/bus-integration-task/worker/backend/containers"
 )
@@ -43,7 +44,7 @@ func TestRunOverTheEventsAPI(t *testing.T) {
 
 	b := &backend.Container{Bus: bus, Profile: "shell"}
 	r, err := b.Start(t.Context(), backend.Attempt{
-		Workdir: t.TempDir(), Timeout: limit, Commands: backend.Commands{Main: []string{"echo", "over the bus"}},
+		Workdir: t.TempDir(), Timeout: testwait.Limit, Commands: backend.Commands{Main: []string{"echo", "over the bus"}},
 	}, backend.Listener{})
 	if err != nil {
 		t.Fatal(err)
