@@ -44,9 +44,11 @@ GOTESTFLAGS := -vet=off -ldflags=-w
 test:
 	CGO_ENABLED=0 $(GOTEST) $(GOTESTFLAGS) ./...
 
-# The same of all modules with the race detector, and what is slow; needs a C compiler.
+# All modules with the race detector, and what is slow; needs a C compiler. Backends have no
+# goroutines; the tests of package runner and of the sessions run what they describe.
 test-all:
-	SLOWEST=10 $(GOTEST) $(GOTESTFLAGS) -race -tags slow -timeout 30m ./...
+	SLOWEST=10 $(GOTEST) $(GOTESTFLAGS) -race -timeout 30m $$(go list ./... | grep -vE '/(backends/.*|backendtest|test/frozen|internal/layers)$$')
+	go test $(GOTESTFLAGS) -tags slow ./internal/layers
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test -race ($$m)"; (cd $$m && $(GOTEST) $(GOTESTFLAGS) -race ./...); done
 	go test -tags purego ./jsonline
 
