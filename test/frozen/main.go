@@ -1,3 +1,5 @@
+//go:build unix
+
 // Command frozen plays every agent CLI for its tests, which compare what bus-agent does with
 // files in testdata, so that a review shows each change of behaviour as a difference of text:
 //
