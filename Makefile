@@ -61,7 +61,6 @@ frozen-update:
 	CGO_ENABLED=0 go test $(GOTESTFLAGS) ./test/frozen -args -update
 	CGO_ENABLED=0 go test $(GOTESTFLAGS) -run '^TestTranscripts$$' $(filter-out ./session/acp,$(REPLAYS)) -args -update
 
-
 # Every test of the core module COUNT times in random order, four packages at a time.
 # PKGS="./runner ./internal/..." and RUN select tests.
 COUNT ?= 10

@@ -5,7 +5,7 @@ set -euo pipefail
 declare -A packages=( # of Debian, where the name differs
 	[chromium-headless-shell]='chromium-headless-shell fonts-dejavu-core'
 	[gcc]='gcc libc6-dev'
-	[git-send-email]=git-email
+	[git-send-email]='git-email libmailtools-perl'
 	[gpg]=gnupg
 	[script]=bsdutils
 	[unshare]=util-linux
