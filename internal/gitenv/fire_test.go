@@ -285,16 +285,21 @@ var version = sync.OnceValues(func() (number [2]int, dir string) {
 	return number, strings.TrimSpace(string(out))
 })
 
-// canRun reports whether this machine has what runs the firing: a version of git, or a
-// program next to it.
-func (f firing) canRun() bool {
-	number, dir := version()
-	if f.needs != "" {
-		_, err := exec.LookPath(f.needs)
-		if _, inGit := os.Stat(filepath.Join(dir, f.needs)); err != nil && inGit != nil {
-			return false
-		}
+// need ends the test where this machine lacks the program that runs the firing.
+func (f firing) need(t *testing.T) {
+	t.Helper()
+	if f.needs == "" {
+		return
 	}
+	_, dir := version()
+	if _, err := os.Stat(filepath.Join(dir, f.needs)); err != nil {
+		testneed.Program(t, f.needs)
+	}
+}
+
+// canRun reports whether the git of this machine can run the firing.
+func (f firing) canRun() bool {
+	number, _ := version()
 	var since [2]int
 	fmt.Sscanf(f.since, "%d.%d", &since[0], &since[1])
 	return f.fire != "" && slices.Compare(number[:], since[:]) >= 0
@@ -325,6 +330,7 @@ func TestHostileRulesFireAndAreNeutralised(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			f.need(t)
 			repo, home := repository(t)
 			f.put(t, repo, home)
 			clean := filepath.Dir(repo) + "/clean"
@@ -376,6 +382,7 @@ func TestHostileRulesFireAndAreRefused(t *testing.T) {
 		}
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
+			f.need(t)
 			repo, home := repository(t)
 			f.put(t, repo, home)
 			if f.canRun() {
