@@ -6,7 +6,7 @@ require (
 	github.com/busdk/bus-preferences v0.0.0 // the user's preferences; only package preferences imports it
 	github.com/coder/acp-go-sdk v0.13.0 // tests: the names of the Agent Client Protocol, and its example agent
 	github.com/google/go-cmp v0.7.0 // tests: readable differences
-	github.com/rogpeppe/go-internal v1.14.1 // tests: testscript drives the commands
+	github.com/rogpeppe/go-internal v1.14.1 // tests: testscript drives the commands; differences that do not change
 	github.com/santhosh-tekuri/jsonschema/v6 v6.0.3 // tests: events against their schema, and another opinion on answers
 	github.com/tailscale/hujson v0.0.0-20260727124030-b80ff77dac4f // reads settings with comments, with the position of each value
 	github.com/urfave/cli/v2 v2.27.7 // commands and flags of bus-agent

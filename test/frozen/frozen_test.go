@@ -19,6 +19,8 @@ import (
 	"syscall"
 	"testing"
 
+	"github.com/rogpeppe/go-internal/diff"
+
 	_ "github.com/busdk/bus-agent/backends/all"
 	_ "github.com/busdk/bus-agent/backends/more"
 	_ "github.com/busdk/bus-agent/backends/openai"
@@ -34,7 +36,6 @@ func TestMain(m *testing.M) {
 	if err := build(); err != nil {
 		panic(err)
 	}
-
 	flag.Parse()
 	code := m.Run()
 	_ = os.RemoveAll(filepath.Dir(stub))
@@ -95,9 +96,8 @@ func golden(t *testing.T, name string, lines []string) {
 	if err != nil {
 		t.Fatalf("%v; make frozen-update writes it", err)
 	}
-	if string(want) != got {
-		t.Errorf("%s differs; if that is meant, run make frozen-update:\n%s", path,
-			difference(strings.Split(string(want), "\n"), strings.Split(got, "\n")))
+	if changes := diff.Diff(path, want, "now", []byte(got)); changes != nil {
+		t.Errorf("%s differs; if that is meant, run make frozen-update:\n%s", path, changes)
 	}
 }
 
@@ -176,64 +176,17 @@ func shown(label, content string) (lines []string) {
 	return lines
 }
 
-// lineUp returns all lines of both texts: those of both after "  ", those of the one before
-// after "- ", and those of the one after after "+ ".
-func lineUp(before, after []string) (lines []string) {
-	for len(before) > 0 && len(after) > 0 && before[0] == after[0] {
-		lines = append(lines, "  "+before[0])
-		before, after = before[1:], after[1:]
-	}
-	common := make([][]int, len(before)+1)
-	for i := range common {
-		common[i] = make([]int, len(after)+1)
-	}
-	for i, a := range slices.Backward(before) {
-		for j, b := range slices.Backward(after) {
-			if a == b {
-				common[i][j] = common[i+1][j+1] + 1
-			} else {
-				common[i][j] = max(common[i+1][j], common[i][j+1])
-			}
-		}
-	}
-	i, j := 0, 0
-	for i < len(before) || j < len(after) {
-		switch {
-		case i < len(before) && j < len(after) && before[i] == after[j]:
-			lines = append(lines, "  "+before[i])
-			i, j = i+1, j+1
-		case j == len(after) || i < len(before) && common[i+1][j] >= common[i][j+1]:
-			lines = append(lines, "- "+before[i])
-			i++
-		default:
-			lines = append(lines, "+ "+after[j])
-			j++
+// changes returns what has to be done to the lines before to get after.
+func changes(before, after []string) (lines []string) {
+	text := func(lines []string) []byte { return []byte(strings.Join(lines, "\n") + "\n") }
+	inHunk := false
+	for line := range strings.Lines(string(diff.Diff("before", text(before), "after", text(after)))) {
+		inHunk = inHunk || line[0] == '@'
+		if inHunk && (line[0] == '-' || line[0] == '+') {
+			lines = append(lines, line[:1]+" "+strings.TrimSuffix(line[1:], "\n"))
 		}
 	}
 	return lines
-}
-
-// changes returns what has to be done to the lines before to get after.
-func changes(before, after []string) []string {
-	return slices.DeleteFunc(lineUp(before, after), func(line string) bool { return strings.HasPrefix(line, "  ") })
-}
-
-// difference returns the changes, each below the last heading before it.
-func difference(before, after []string) string {
-	var text strings.Builder
-	heading, number := "", 0
-	for _, line := range lineUp(before, after) {
-		if !strings.HasPrefix(line, "- ") {
-			number++
-		}
-		if strings.HasPrefix(line[2:], "== ") {
-			heading = line[2:]
-		}
-		if !strings.HasPrefix(line, "  ") {
-			fmt.Fprintf(&text, "%s\tline %d: %s\n", heading, number, line)
-		}
-	}
-	return text.String()
 }
 
 func sorted[V any](m map[string]V) []string { return slices.Sorted(maps.Keys(m)) }
