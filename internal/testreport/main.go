@@ -50,13 +50,13 @@ type name struct{ Package, Test string }
 func (n name) String() string { return strings.TrimSpace(n.Package + " " + n.Test) }
 
 type report struct {
-	out                     io.Writer
-	verbose                 bool
-	output                  map[name]string // of what has not passed
-	elapsed                 map[name]float64
-	running                 map[name]bool
-	failed, skipped         []name
-	passedTests, failedPkgs int
+	out             io.Writer
+	verbose         bool
+	output          map[name]string // of what has not passed
+	elapsed         map[name]float64
+	running         map[name]bool
+	failed, skipped []name
+	passed          int // tests
 }
 
 func (r *report) read(in io.Reader) error {
@@ -94,7 +94,7 @@ func (r *report) add(e event) {
 	case "pass":
 		r.elapsed[n] = e.Elapsed
 		if e.Test != "" {
-			r.passedTests++
+			r.passed++
 			delete(r.running, n)
 			delete(r.output, n)
 			return
@@ -125,9 +125,6 @@ func isResult(line string) bool {
 // what was running at the time limit.
 func (r *report) fail(n name) {
 	r.failed = append(r.failed, n)
-	if n.Test == "" {
-		r.failedPkgs++
-	}
 	fmt.Fprint(r.out, r.output[n])
 	if n.Test != "" {
 		return
@@ -158,17 +155,18 @@ func (r *report) summary(slowest int) bool {
 	for _, n := range r.skipped {
 		fmt.Fprintf(r.out, "skipped: %s: %s\n", n, reason(r.output[n]))
 	}
+	failed := 0
 	for _, n := range r.failed {
 		if n.Test != "" {
+			failed++
 			fmt.Fprintf(r.out, "failed: %s\n", n)
 		}
 	}
-	failed := len(r.failed) - r.failedPkgs
-	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passedTests, failed, len(r.skipped))
-	if r.passedTests == 0 {
+	fmt.Fprintf(r.out, "%d passed, %d failed, %d skipped\n", r.passed, failed, len(r.skipped))
+	if r.passed == 0 {
 		fmt.Fprintln(r.out, "no test ran")
 	}
-	return len(r.failed) == 0 && r.passedTests > 0
+	return len(r.failed) == 0 && r.passed > 0
 }
 
 func (r *report) listSlowest(what string, limit int, wanted func(name) bool) {

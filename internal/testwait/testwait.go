@@ -42,14 +42,13 @@ func Poll(look func() bool) bool {
 // that does not write at once renames a finished file to path.
 func File(t testing.TB, path string) string {
 	t.Helper()
-	seen := Until(t, path, func() (text string, ok bool) {
+	return Until(t, path, func() (text string, ok bool) {
 		content, err := os.ReadFile(path)
 		if err != nil {
 			return fmt.Sprint(err), false
 		}
 		return string(content), len(content) > 0
 	})
-	return seen
 }
 
 // Exists is File for stubs: it waits for a file of any length, and reports whether it
