@@ -29,15 +29,16 @@ const (
 	pathCat   = "path-cat"
 )
 
-// gitConfig makes git run programs: %[1]s is their folder.
+// gitConfig makes git run programs: %[1]s is their folder, which is quoted for the shell that
+// git starts where a command is expected.
 const gitConfig = `[core]
 	repositoryformatversion = 0
-	fsmonitor = %[1]s/git-fsmonitor
+	fsmonitor = '%[1]s/git-fsmonitor'
 	hooksPath = %[1]s/hooks
 [filter "planted"]
-	clean = %[1]s/git-clean
+	clean = '%[1]s/git-clean'
 [diff]
-	external = %[1]s/git-diff
+	external = '%[1]s/git-diff'
 `
 
 // gitCommands make git run them.

@@ -64,7 +64,7 @@ func call[A map[string]string | map[string]any](name string, arguments A) modelt
 	return modeltest.ToolCall{Name: name, Arguments: string(data)}
 }
 
-// hook returns settings that run a program as a hook.
+// hook returns settings that run a program as a hook, which is a command of the shell.
 func hook(program string) string {
-	return fmt.Sprintf(`[{"hooks":[{"type":"command","command":%q}]}]`, program)
+	return fmt.Sprintf(`[{"hooks":[{"type":"command","command":%q}]}]`, "'"+program+"'")
 }
