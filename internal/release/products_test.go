@@ -23,7 +23,7 @@ func TestEveryProgramIsReleased(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	internalFiles := regexp.MustCompile(`(^|/)(internal|examples|testdata|acceptance)/|_test\.go$`)
+	internalFiles := regexp.MustCompile(`(^|/)(internal|examples|testdata|acceptance|test)/|_test\.go$`)
 	var programs, released []string
 	for name := range strings.Lines(string(list)) {
 		name = strings.TrimSpace(name)
