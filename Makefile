@@ -45,10 +45,10 @@ test:
 	CGO_ENABLED=0 $(GOTEST) $(GOTESTFLAGS) ./...
 
 # All modules with the race detector, and what is slow; needs a C compiler. The tests of
-# backends start many programs, and package runner and the sessions test the same code, so
-# one test of package backendtest is enough.
+# backends, of the command and of verify mostly start programs; package runner, the commands
+# and the sessions test the same code, so one test of package backendtest is enough.
 test-all:
-	SLOWEST=10 $(GOTEST) $(GOTESTFLAGS) -race -timeout 30m $$(go list ./... | grep -vE '/(backends/.*|backendtest|test/frozen|internal/layers)$$')
+	SLOWEST=10 $(GOTEST) $(GOTESTFLAGS) -race -timeout 30m $$(go list ./... | grep -vE '/(backends/.*|backendtest|cmd/bus-agent|verify|test/frozen|internal/layers)$$')
 	$(GOTEST) $(GOTESTFLAGS) -race -run '^ExampleCheck$$' ./backendtest
 	$(GOTEST) $(GOTESTFLAGS) -tags slow -run '^TestConsumer$$' ./internal/layers
 	@set -e; for m in $(filter-out .,$(MODULES)); do echo "go test -race ($$m)"; (cd $$m && $(GOTEST) $(GOTESTFLAGS) -race ./...); done
