@@ -21,8 +21,11 @@ touch "$crowd/started"
 chmod 666 "$crowd/started"
 echo '{"version": 1, "values": {"bus-agent.runtime": "gemini", "bus-agent.model": "crowded-model"}}' >"$crowd/preferences.json"
 
-# As in a hook of another repository.
-git -C "$crowd/repository" init -q 2>/dev/null || true
+# As in a hook of another repository. It has a commit, because "go build" asks for one.
+if command -v git >/dev/null; then
+	git -C "$crowd/repository" init -q
+	git -C "$crowd/repository" -c user.name=crowded -c user.email=crowded@example.com commit -q --allow-empty -m crowded
+fi
 set -a
 GIT_DIR="$crowd/repository/.git" GIT_WORK_TREE="$crowd/repository" GIT_INDEX_FILE="$crowd/repository/.git/index"
 GIT_COMMON_DIR="$crowd/repository/.git" GIT_OBJECT_DIRECTORY="$crowd/repository/.git/objects" GIT_PREFIX=sub/
