@@ -21,6 +21,8 @@ func interactive() *registry.Terminal {
 		Terminal: engine.Terminal{
 			Prompt:    "❯ ",
 			Busy:      []string{"esc to interrupt"},
+			Spinner:   "✢✳✶✻✽", // "✻ Cooked for 3s" follows a turn
+			Quiet:     10 * time.Second,
 			WarmUp:    10 * time.Second,
 			Approvals: []engine.ApprovalDialog{{Contains: "Esc to cancel", Accept: []string{"1"}, Decline: []string{"Escape"}}},
 			Commands:  "/!#",

@@ -26,6 +26,9 @@ type Terminal struct {
 	Restored []string
 	// Busy are texts that the CLI shows near the prompt while it works.
 	Busy []string
+	// Spinner has the letters of which one begins a line near the prompt that has "…" while
+	// the CLI works.
+	Spinner string
 	// Finished lists texts that the CLI shows at the end of a turn. If it is
 	// empty, a turn is over as soon as the CLI is idle. Otherwise, a CLI that is
 	// idle and shows none of them may still be working until it has been idle for

@@ -42,6 +42,9 @@ func TestIdle(t *testing.T) {
 		shown  string
 		want   bool
 	}{
+		"a spinner":                         {"❯ ", "✽ Levitating…\n\n❯", false},
+		"what a spinner leaves":             {"❯ ", "✻ Worked for 3s\n\n❯", true},
+		"an item of a list":                 {"❯ ", "- and so on…\n\n❯", true},
 		"the prompt, exactly":               {"❯ ", "hello\n❯", true},
 		"the prompt with text":              {"❯ ", "❯ say something", true},
 		"the prompt with a no-break space":  {"❯ ", "❯\u00a0Try this", true},
@@ -58,7 +61,7 @@ func TestIdle(t *testing.T) {
 		"nothing, and no prompt to look at": {"", "", true},
 		"no prompt, but a mark of work":     {"", "esc to interrupt", false},
 	} {
-		terminal := withDefaults(engine.Terminal{Prompt: c.prompt, Busy: busy})
+		terminal := withDefaults(engine.Terminal{Prompt: c.prompt, Busy: busy, Spinner: "✻✽"})
 		if got := terminal.idle(screen{lines: splitLines(c.shown)}); got != c.want {
 			t.Errorf("%s: %t", name, got)
 		}

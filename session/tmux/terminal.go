@@ -29,7 +29,7 @@ func withDefaults(facts engine.Terminal) terminal {
 }
 
 // nearEnd is how many of the last lines show the state of the agent.
-const nearEnd = 10
+const nearEnd = 14
 
 // idle reports whether s shows the prompt, if the CLI has one, and neither a sign of
 // work nor an approval request.
@@ -41,7 +41,14 @@ func (t *terminal) idle(s screen) bool {
 func (t *terminal) end(s screen) screen { return screen{lines: s.lines[max(0, len(s.lines)-nearEnd):]} }
 
 // busy reports whether s shows a sign of work.
-func (t *terminal) busy(s screen) bool { return slices.ContainsFunc(t.Busy, t.end(s).contains) }
+func (t *terminal) busy(s screen) bool {
+	return slices.ContainsFunc(t.Busy, t.end(s).contains) || slices.ContainsFunc(t.end(s).lines, t.spins)
+}
+
+func (t *terminal) spins(line string) bool {
+	first, _, ok := strings.Cut(strings.TrimSpace(plainSpaces(line)), " ")
+	return ok && first != "" && strings.Trim(first, t.Spinner) == "" && strings.Contains(line, "…")
+}
 
 // prompts reports whether s shows the prompt.
 func (t *terminal) prompts(s screen) bool { return slices.ContainsFunc(t.end(s).lines, t.isPrompt) }
