@@ -21,10 +21,12 @@ func interactive() *registry.Terminal {
 			Placeholder: true,
 			// Before an answer. It loads a session after it shows the prompt.
 			Restored: []string{"✦ "},
-			// A message that comes during the start is queued.
-			Busy:   []string{"(esc to cancel", "Queued (press ↑ to edit)"},
-			Quiet:  10 * time.Second,
-			WarmUp: 5 * time.Second,
+			// A message that comes during the start is queued, and then nothing shows that
+			// it was taken.
+			Busy:     []string{"(esc to cancel", "Queued (press ↑ to edit)"},
+			Finished: []string{"✦ ", "✕ "},
+			Quiet:    10 * time.Second,
+			WarmUp:   5 * time.Second,
 			// "Do not enable".
 			Dialogs:   []engine.Dialog{{Contains: "New Agents Discovered", Keys: []string{"Down", "Enter"}}},
 			Approvals: []engine.ApprovalDialog{{Contains: "suggest changes (esc)", Accept: []string{"1"}, Decline: []string{"Escape"}}},
