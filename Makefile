@@ -80,8 +80,10 @@ verified: build agents
 	$(MAKE) compatibility
 
 # Verify the newest versions of the CLIs, and print what changed against the kept results.
+# Some need a newer Node.js than that of the machine.
 canary:
-	go run ./internal/canary -dir .cache/canary
+	./scripts/install-agents.sh '$(NODE)' node@$(NODE_VERSION)
+	PATH='$(NODE)/node_modules/.bin':"$$PATH" go run ./internal/canary -dir .cache/canary
 
 # Write docs/compatibility.md from the kept results, and docs/options.md from the
 # descriptions of the runtimes.

@@ -1,13 +1,48 @@
 package modeltest
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strings"
 )
 
+// asides are what CLIs ask a model besides the conversation. Each begins a text of a role
+// with words.
+var asides = []struct{ role, words, reply string }{
+	// Claude Code, whether a tool call is safe, in modes "auto" and "plan". All are, so that
+	// what holds an agent back in a test is the agent and no luck with a model.
+	{"system", "You are a security monitor for autonomous AI coding agents.", "<block>no</block>"},
+	// claude-agent-acp 0.101.0 and codex-acp 2.6.0, for the title of a session.
+	{"system", "You are naming a coding session", `{"title":"A session"}`},
+	{"user", "Your task is to generate a very short title for a conversation", `{"title":"A session"}`},
+}
+
+// asideReply returns the reply to a request that asks aside, "" if it does not.
+func asideReply(d dialect, r *Request) string {
+	for _, a := range asides {
+		if !bytes.Contains(r.Body, []byte(a.words)) {
+			continue
+		}
+		c, err := d.parse(r)
+		if err == nil && slices.ContainsFunc(c.messages, func(m Message) bool {
+			return m.Role == a.role && slices.ContainsFunc(m.Texts, func(text string) bool { return strings.HasPrefix(text, a.words) })
+		}) {
+			return a.reply
+		}
+	}
+	return ""
+}
+
 // answerAside answers what does not ask the model.
 func (s *Server) answerAside(w http.ResponseWriter, r *Request) {
+	if d := formOf(r); d != nil {
+		a := d.answer(w, r, Usage{})
+		a.text([]string{asideReply(d, r)})
+		a.finish()
+		return
+	}
 	_, method := generateTarget(r)
 	switch {
 	case r.Method == http.MethodGet && r.Header.Get("Upgrade") != "":
@@ -18,10 +53,6 @@ func (s *Server) answerAside(w http.ResponseWriter, r *Request) {
 		sendJSON(w, s.openAIModels())
 	case r.Method == http.MethodPost && strings.HasSuffix(r.Path, "/messages/count_tokens"):
 		sendJSON(w, map[string]int{"input_tokens": tokens(r)})
-	case r.Method == http.MethodPost && asksJudge(r):
-		answerJudge(w, r)
-	case r.Method == http.MethodPost && asksExamples(r):
-		answerExamples(w, r)
 	case r.Method == http.MethodPost && method == "countTokens":
 		sendJSON(w, map[string]int{"totalTokens": tokens(r)})
 	case r.Method == http.MethodPost && method == generateWhole:

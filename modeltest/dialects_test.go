@@ -453,36 +453,24 @@ func TestAsidesOfAnthropicAndGemini(t *testing.T) {
 	}
 }
 
-// Claude Code asks a small model whether a tool call is safe: it always is.
-func TestMessagesJudgeIsAnAside(t *testing.T) {
+// CLIs ask more than the conversation. The same words of another role take a reply of the script.
+func TestAsidesTakeNoReply(t *testing.T) {
 	t.Parallel()
-	srv := start(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"kept"}}))
-	const words = "You are a security monitor for autonomous AI coding agents."
-	body := read(t, post(t, srv, "/v1/messages?beta=true", `{"system":[{"type":"text","text":"billing"},{"type":"text","text":"`+words+`\n"}],"messages":[]}`))
-	if !strings.Contains(body, `"text":"\u003cblock\u003eno\u003c/block\u003e"`) {
-		t.Errorf("judged %s", body)
-	}
-	if n := len(srv.ModelRequests()); n != 0 {
-		t.Errorf("the judge asked the model %d times", n)
-	}
-	said := `{"messages":[{"role":"user","content":"` + words + `"}]}`
-	if body := read(t, post(t, srv, "/v1/messages?beta=true", said)); !strings.Contains(body, "kept") {
-		t.Errorf("a prompt with the words was judged: %s", body)
-	}
-}
-
-// Claude Code asks a small model for names of files, besides the conversation.
-func TestMessagesExamplesAreAnAside(t *testing.T) {
-	t.Parallel()
-	srv := start(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"kept"}}))
-	const words = `"messages":[{"role":"user","content":[{"type":"text","text":"Files modified by user:\n\n\nFiles modified by other users:\n"}]}]`
-	if body := read(t, post(t, srv, "/v1/messages?beta=true", `{"tools":[],`+words+`}`)); !strings.Contains(body, "none") {
-		t.Errorf("answer %s", body)
-	}
-	if n := len(srv.ModelRequests()); n != 0 {
-		t.Errorf("the model was asked %d times", n)
-	}
-	if body := read(t, post(t, srv, "/v1/messages?beta=true", `{"tools":[{"name":"Read"}],`+words+`}`)); !strings.Contains(body, "kept") {
-		t.Errorf("a prompt with the words was answered aside: %s", body)
+	for _, c := range []struct{ path, body, other, words, reply string }{
+		{"/v1/messages?beta=true", `{"system":[{"type":"text","text":"billing"},{"type":"text","text":"WORDS"}],"messages":[]}`, `{"messages":[{"role":"user","content":"WORDS"}]}`,
+			"You are a security monitor for autonomous AI coding agents.", `\u003cblock\u003eno\u003c/block\u003e`},
+		{"/v1/messages?beta=true", `{"system":[{"type":"text","text":"WORDS"}],"messages":[]}`, `{"messages":[{"role":"user","content":"WORDS"}]}`, "You are naming a coding session", "A session"},
+		{"/v1/responses", `{"input":"WORDS"}`, `{"instructions":"WORDS","input":"go"}`, "Your task is to generate a very short title for a conversation", "A session"},
+	} {
+		srv := start(t, modeltest.Replies(modeltest.Reply{modeltest.Text{"kept"}}))
+		if body := read(t, post(t, srv, c.path, strings.ReplaceAll(c.body, "WORDS", c.words))); !strings.Contains(body, c.reply) {
+			t.Errorf("answer %s", body)
+		}
+		if n := len(srv.ModelRequests()); n != 0 {
+			t.Errorf("the model was asked %d times", n)
+		}
+		if body := read(t, post(t, srv, c.path, strings.ReplaceAll(c.other, "WORDS", c.words))); !strings.Contains(body, "kept") {
+			t.Errorf("%q of another role got the answer %s", c.words, body)
+		}
 	}
 }

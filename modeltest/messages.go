@@ -1,11 +1,9 @@
 package modeltest
 
 import (
-	"bytes"
 	"encoding/json"
 	"fmt"
 	"net/http"
-	"slices"
 	"strings"
 )
 
@@ -15,52 +13,7 @@ type messages struct{}
 func (messages) name() string { return "anthropic" }
 
 func (messages) matches(r *Request) bool {
-	return strings.HasSuffix(r.Path, "/messages") && !asksJudge(r) && !asksExamples(r)
-}
-
-// judgeWords begin the task of the small model that Claude Code asks whether a
-// tool call is safe, in its modes "auto" and "plan".
-const judgeWords = "You are a security monitor for autonomous AI coding agents."
-
-// asksJudge reports whether r asks whether a tool call is safe.
-func asksJudge(r *Request) bool {
-	if !bytes.Contains(r.Body, []byte(judgeWords)) {
-		return false
-	}
-	c, err := messages{}.parse(r)
-	return err == nil && !c.stream && slices.ContainsFunc(c.messages, func(m Message) bool {
-		return m.Role == "system" && slices.ContainsFunc(m.Texts, func(text string) bool { return strings.HasPrefix(text, judgeWords) })
-	})
-}
-
-// answerJudge finds every tool call safe, so that what holds an agent back in a
-// test is the agent and no luck with a model.
-func answerJudge(w http.ResponseWriter, r *Request) {
-	a := messages{}.answer(w, r, Usage{})
-	a.text([]string{"<block>no</block>"})
-	a.finish()
-}
-
-// exampleWords begin the message with which Claude Code 2.1.44 asks a small model, once a
-// week in each repository, for names of files.
-const exampleWords = "Files modified by user:"
-
-// asksExamples reports whether r asks for names of files.
-func asksExamples(r *Request) bool {
-	if !bytes.Contains(r.Body, []byte(exampleWords)) {
-		return false
-	}
-	c, err := messages{}.parse(r)
-	return err == nil && len(c.tools) == 0 && slices.ContainsFunc(c.messages, func(m Message) bool {
-		return m.Role == "user" && len(m.Texts) == 1 && strings.HasPrefix(m.Texts[0], exampleWords)
-	})
-}
-
-// answerExamples names no files.
-func answerExamples(w http.ResponseWriter, r *Request) {
-	a := messages{}.answer(w, r, Usage{})
-	a.text([]string{"none"})
-	a.finish()
+	return strings.HasSuffix(r.Path, "/messages")
 }
 
 // messagesRequest is the part of a request body that tests ask about.

@@ -30,7 +30,16 @@ type answer interface {
 
 var dialects = []dialect{responses{}, chat{}, messages{}, generate{}}
 
+// dialectOf returns the form of a request, nil if it does not ask a model, or asks aside.
 func dialectOf(r *Request) dialect {
+	d := formOf(r)
+	if d != nil && asideReply(d, r) != "" {
+		return nil
+	}
+	return d
+}
+
+func formOf(r *Request) dialect {
 	if r.Method != http.MethodPost {
 		return nil
 	}

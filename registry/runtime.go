@@ -72,12 +72,6 @@ type Runtime struct {
 	// when it is run for its version.
 	Home Home
 
-	// VersionInput is what its CLI reads from standard input when it is asked for its
-	// version, without an argument: a message that begins a protocol. The version is the
-	// first number after "version" in the answer. Empty means that the CLI has the argument
-	// --version.
-	VersionInput string
-
 	// TestedVersion is the version of the CLI that was tested, as the CLI prints
 	// it.
 	TestedVersion string

@@ -414,26 +414,6 @@ func TestVersionOnStandardError(t *testing.T) {
 	}
 }
 
-func TestVersionOfAProtocol(t *testing.T) {
-	t.Parallel()
-	path := filepath.Join(t.TempDir(), "agent")
-	// It does not end with its input, and other numbers come first.
-	const script = "#!/bin/sh\nread line\necho '{\"protocolVersion\":1.5,\"said\":'\"$line\"',\"agentInfo\":{\"version\" : \"0.16.0 (1.2)\"}}'\nexec sleep 300\n"
-	if err := os.WriteFile(path, []byte(script), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	rt := registry.Runtime{VersionInput: `{"version":2}` + "\n"}
-	if got, err := runner.Version(t.Context(), rt, path, []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()}); err != nil || got != "0.16.0" {
-		t.Errorf("Version = %q, %v", got, err)
-	}
-	if err := os.WriteFile(path, []byte("#!/bin/sh\necho '{\"jsonrpc\":\"2.0\"}'\n"), 0o755); err != nil {
-		t.Fatal(err)
-	}
-	if got, err := runner.Version(t.Context(), rt, path, []string{"PATH=/usr/bin:/bin", "TMPDIR=" + t.TempDir()}); !errors.Is(err, runner.ErrNoVersion) {
-		t.Errorf("the version of the protocol is that of the agent: %q, %v", got, err)
-	}
-}
-
 func TestNamedOnlyIsNotSelectedAutomatically(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, "alpha")

@@ -21,17 +21,11 @@ var versionNumber = sync.OnceValue(func() *regexp.Regexp {
 	return regexp.MustCompile(`\d+(\.\d+)+([.+-]*[0-9A-Za-z]+)*`)
 })
 
-// answerNumber finds the number in the answer to Runtime.VersionInput.
-var answerNumber = sync.OnceValue(func() *regexp.Regexp {
-	return regexp.MustCompile(`"version"\s*:\s*"(\d+(?:\.\d+)+[0-9A-Za-z.+-]*)`)
-})
-
 // ErrNoVersion is the error of [Version] for a CLI that says no version. It can be used.
 var ErrNoVersion = errors.New("it says no version")
 
-// Version runs the CLI of rt at path, absolute, with --version or the input
-// rt.VersionInput in an empty directory, for at most 10 seconds, and returns the number in
-// its output. It removes what the CLI writes below its Home.Env.
+// Version runs the CLI of rt at path, absolute, with --version in an empty directory, for at
+// most 10 seconds, and returns the number in its output. It removes what the CLI writes below its Home.Env.
 func Version(ctx context.Context, rt registry.Runtime, path string, environ []string) (string, error) {
 	dir, claim, err := makeTempDir(environ, "")
 	if err == nil && dir == "" {
@@ -57,28 +51,10 @@ func Version(ctx context.Context, rt registry.Runtime, path string, environ []st
 		Path: path, Args: []string{"--version"}, Dir: dir, Stdout: said, Stderr: complained, Grace: time.Second, Settle: -1,
 		Env: mergeEnv(environ, own),
 	}
-	answered, stop := context.WithCancel(ctx)
-	defer stop()
-	if rt.VersionInput != "" {
-		spec.Args, spec.Stdin, spec.Grace = nil, rt.VersionInput, -1
-		spec.Stdout = writerFunc(func(b []byte) (int, error) {
-			n, err := said.Write(b)
-			if answerNumber().Match(said.text) {
-				stop() // some agents do not end with their input
-			}
-			return n, err
-		})
-	}
-	exit, err := process.Run(answered, spec)
-	if match := answerNumber().FindSubmatch(said.text); rt.VersionInput != "" && match != nil {
-		return string(match[1]), nil
-	}
-	var version []byte
-	if rt.VersionInput == "" {
-		version = versionNumber().Find(said.text)
-	}
-	if version == nil && rt.VersionInput == "" {
-		version = versionNumber().Find(complained.text) // pi 0.73.1 says it there
+	exit, err := process.Run(ctx, spec)
+	version := versionNumber().Find(said.text)
+	if version == nil {
+		version = versionNumber().Find(complained.text) // some say it there
 	}
 	if start, ok := errors.AsType[*process.StartError](err); ok {
 		return "", cannotStart(Selection{Runtime: rt, Path: path}, start.Err)

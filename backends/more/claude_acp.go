@@ -6,21 +6,15 @@ import (
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/registry/described"
-	"github.com/busdk/bus-agent/session/acp"
 )
 
-// claudeCodeACP describes the first adapter of Claude Code.
-func claudeCodeACP() registry.Runtime { return claudeACP("claude-code-acp", "0.16.2") }
-
-// claudeAgentACP describes the adapter that followed it.
-func claudeAgentACP() registry.Runtime { return claudeACP("claude-agent-acp", "0.23.1") }
-
-// claudeACP describes an adapter of Claude Code for the Agent Client Protocol.
-func claudeACP(id, version string) registry.Runtime {
+// claudeAgentACP describes the adapter of Claude Code for the Agent Client Protocol.
+func claudeAgentACP() registry.Runtime {
+	const id = "claude-agent-acp"
 	rt := define(id, described.Definition{
 		Name:        id,
 		Executables: []string{id},
-		InstallURL:  "https://www.npmjs.com/package/@zed-industries/" + id,
+		InstallURL:  "https://www.npmjs.com/package/@agentclientprotocol/" + id,
 		TokenEnv:    []string{"ANTHROPIC_API_KEY", "ANTHROPIC_AUTH_TOKEN", "CLAUDE_CODE_OAUTH_TOKEN"},
 		Output:      "acp",
 		// Mode acceptEdits edits files anywhere that the user's settings name, and
@@ -47,13 +41,12 @@ func claudeACP(id, version string) registry.Runtime {
 		SilenceFails:  true, // after an interrupt, claude-agent-acp ends the next turn at once
 		Failures: []described.Failure{
 			{Kind: agent.FailureAuthentication, Contains: []string{"API Error: 401", "API Error: 403", "/login"}},
-			{Kind: agent.FailureQuota, Contains: []string{"API Error: 429", "rate limit"}},
+			{Kind: agent.FailureQuota, Contains: []string{"API Error: 429", "Request rejected (429)", "rate limit"}},
 		},
 		Env: map[string]*string{"CLAUDE_CODE_MAX_RETRIES": new("3"), "CLAUDECODE": nil}, // ten take three minutes
 	})
 	rt.NamedOnly = true // it has no runs
-	rt.TestedVersion = version
-	rt.VersionInput = acp.Greeting
+	rt.TestedVersion = "0.101.0"
 	rt.Provider = "anthropic"
 	rt.SessionUUIDs = true
 	rt.PrivateTemp = true

@@ -2,12 +2,15 @@ package more
 
 import (
 	"encoding/json"
+	"maps"
+	"slices"
 	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/registry"
 	"github.com/busdk/bus-agent/registry/described"
 	"github.com/busdk/bus-agent/session/acp"
+	"github.com/busdk/bus-agent/session/engine"
 )
 
 // codexACP describes the adapter of Codex for the Agent Client Protocol.
@@ -15,34 +18,34 @@ func codexACP() registry.Runtime {
 	rt := define("codex-acp", described.Definition{
 		Name:        "codex-acp",
 		Executables: []string{"codex-acp"},
-		InstallURL:  "https://www.npmjs.com/package/@zed-industries/codex-acp",
+		InstallURL:  "https://www.npmjs.com/package/@agentclientprotocol/codex-acp",
 		TokenEnv:    []string{"CODEX_API_KEY", "OPENAI_API_KEY"},
 		Output:      "acp",
-		Args: []described.Argument{
-			{"-c", "analytics.enabled=false"}, {"-c", "project_doc_max_bytes=0"}, {"-c", "features.plugins=false"},
-			{"-c", "model={model}"}, {"{effort}"}, {"{access}"},
-		},
-		// A mode of the protocol would make it trust the repository, in the user's
-		// configuration.
 		Access: map[agent.Access]described.Setting{
-			agent.AccessRead:  {Args: codexSandbox("read-only", "on-request")},
-			agent.AccessWrite: {Args: codexSandbox("workspace-write", "on-request"), AcceptEdits: true},
-			agent.AccessFull:  {Args: codexSandbox("danger-full-access", "never")},
+			agent.AccessRead:  {Env: map[string]*string{codexMode: new("read-only")}},
+			agent.AccessWrite: {Env: map[string]*string{codexMode: new("workspace-write")}, AcceptEdits: true},
+			agent.AccessFull:  {Env: map[string]*string{codexMode: new("agent-full-access")}},
 		},
+		Efforts:       efforts(),
+		ACP:           &described.ACP{Models: true},
 		SlashCommands: true,
-		// It uses them if the user's configuration trusts the repository.
+		// It trusts the repository.
 		Executed: []string{".codex/config.toml", ".codex/hooks.json"},
-		Efforts:  efforts("-c", "model_reasoning_effort={}"),
 		Failures: []described.Failure{
 			{Kind: agent.FailureAuthentication, Contains: []string{"401", "403"}},
 			{Kind: agent.FailureQuota, Contains: []string{"429", "usage limit", "rate limit"}},
 		},
 	})
+	newEngine := rt.Session.Engine
+	rt.Session.Engine = func(inv registry.Invocation) engine.Engine {
+		e := newEngine(inv).(*acp.Engine)
+		e.UpdateFails, e.Guard = codexFails, apart
+		return e
+	}
 	rt.Session.Options.AppendSystemPrompt = true
-	rt.Session.Command = withDeveloperText(rt.Session.Command)
+	rt.Session.Command = withCodexConfig(rt.Session.Command)
 	rt.NamedOnly = true // it has no runs
-	rt.TestedVersion = "0.16.0"
-	rt.VersionInput = acp.Greeting
+	rt.TestedVersion = "2.6.0"
 	rt.Provider = "openai"
 	rt.SessionUUIDs = true
 	rt.PrivateTemp = true
@@ -50,24 +53,60 @@ func codexACP() registry.Runtime {
 	return rt
 }
 
-// withDeveloperText adds the additional system prompt as a string of TOML. As plain text it
-// could be a value of another type.
-func withDeveloperText(command func(registry.Invocation) (agent.Command, error)) func(registry.Invocation) (agent.Command, error) {
-	return func(inv registry.Invocation) (agent.Command, error) {
-		if inv.AppendSystemPrompt != "" {
-			var text strings.Builder
-			e := json.NewEncoder(&text)
-			e.SetEscapeHTML(false) // longer
-			if err := e.Encode(inv.AppendSystemPrompt); err != nil {
-				return agent.Command{}, err
-			}
-			inv.Args = append([]string{"-c", "developer_instructions=" + strings.TrimSpace(text.String())}, inv.Args...)
-		}
-		return command(inv)
+// codexFails reports whether the member _meta of an update says that Codex has failed. The turn
+// ends as a success then, with a text that says why.
+func codexFails(raw json.RawMessage) bool {
+	var meta struct {
+		Codex struct {
+			ThreadStatus struct {
+				Type string `json:"type"`
+			} `json:"threadStatus"`
+		} `json:"codex"`
 	}
+	return json.Unmarshal(raw, &meta) == nil && meta.Codex.ThreadStatus.Type == "systemError"
 }
 
-// codexSandbox returns the arguments for a sandbox and for when it asks.
-func codexSandbox(mode, approvals string) []described.Argument {
-	return []described.Argument{{"-c", "sandbox_mode=" + mode}, {"-c", "approval_policy=" + approvals}}
+// apart returns a message in pieces of which the first is not a command: codex-acp searches
+// no other for one, and ignores blanks.
+func apart(text string) []string {
+	if rest, ok := strings.CutPrefix(text, "\n"); ok {
+		return []string{"\n", rest}
+	}
+	return []string{text}
+}
+
+// codexMode names the variable with its mode, a sandbox and when it asks.
+const codexMode = "INITIAL_AGENT_MODE"
+
+// codexConfig names the variable with settings of Codex, a JSON object.
+const codexConfig = "CODEX_CONFIG"
+
+// withCodexConfig adds settings to those that the caller has in the same variable.
+func withCodexConfig(command func(registry.Invocation) (agent.Command, error)) func(registry.Invocation) (agent.Command, error) {
+	return func(inv registry.Invocation) (agent.Command, error) {
+		c, err := command(inv)
+		if err != nil {
+			return c, err
+		}
+		config := map[string]any{}
+		if text := inv.Getenv(codexConfig); text != "" {
+			if err := json.Unmarshal([]byte(text), &config); err != nil || config == nil {
+				return c, agent.Usagef("%s is not a JSON object", codexConfig)
+			}
+		}
+		config["analytics"] = map[string]any{"enabled": false}
+		config["project_doc_max_bytes"] = 0 // AGENTS.md is in the prompt
+		features := map[string]any{"plugins": false}
+		if own, ok := config["features"].(map[string]any); ok {
+			maps.Copy(own, features)
+			features = own
+		}
+		config["features"] = features
+		if inv.AppendSystemPrompt != "" {
+			config["developer_instructions"] = inv.AppendSystemPrompt
+		}
+		text, err := json.Marshal(config)
+		c.Env = append(slices.Clone(c.Env), codexConfig+"="+string(text))
+		return c, err
+	}
 }

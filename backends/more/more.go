@@ -14,7 +14,6 @@ var catalogue = []struct {
 	describe func() registry.Runtime
 }{
 	{"claude-agent-acp", claudeAgentACP},
-	{"claude-code-acp", claudeCodeACP},
 	{"cline", cline},
 	{"codex-acp", codexACP},
 	{"copilot", copilot},

@@ -137,35 +137,55 @@ func TestClineUsesTheLoginsOfTheUser(t *testing.T) {
 	}
 }
 
-// The adapters of Claude Code read settings of the repository, unless they are asked not
-// to. In mode acceptEdits they edit without an approval request.
-func TestClaudeAdaptersLeaveTheRepositoryOut(t *testing.T) {
+// The adapter of Claude Code reads settings of the repository, unless it is asked not to. In
+// mode acceptEdits it edits without an approval request.
+func TestClaudeAdapterLeavesTheRepositoryOut(t *testing.T) {
 	t.Parallel()
-	for _, rt := range []registry.Runtime{claudeAgentACP(), claudeCodeACP()} {
-		e, ok := rt.Session.Engine(registry.Invocation{}).(*acp.Engine)
-		if !ok || !strings.Contains(string(e.Meta["claudeCode"]), `"settingSources":["user"]`) || !json.Valid(e.Meta["claudeCode"]) {
-			t.Errorf("%s: engine = %+v", rt.ID, e)
-		}
-		if e.Modes[agent.AccessWrite] != "default" || !e.Permits(agent.AccessWrite, "edit") || e.Permits(agent.AccessRead, "edit") {
-			t.Errorf("%s: engine = %+v", rt.ID, e)
-		}
+	rt := claudeAgentACP()
+	e, ok := rt.Session.Engine(registry.Invocation{}).(*acp.Engine)
+	if !ok || !strings.Contains(string(e.Meta["claudeCode"]), `"settingSources":["user"]`) || !json.Valid(e.Meta["claudeCode"]) {
+		t.Errorf("engine = %+v", e)
+	}
+	if e.Modes[agent.AccessWrite] != "default" || !e.Permits(agent.AccessWrite, "edit") || e.Permits(agent.AccessRead, "edit") {
+		t.Errorf("engine = %+v", e)
 	}
 }
 
-// codex-acp trusts the repository, in the user's configuration, if the protocol sets a mode.
-func TestCodexAdapterGetsItsAccessByArguments(t *testing.T) {
+// codex-acp gets its settings and its access by variables, without those of the caller that
+// would weaken them.
+func TestCodexAdapterGetsItsAccessByVariables(t *testing.T) {
 	t.Parallel()
 	rt := codexACP()
-	for access, sandbox := range map[agent.Access]string{
-		agent.AccessRead: "read-only", agent.AccessWrite: "workspace-write", agent.AccessFull: "danger-full-access",
+	for access, mode := range map[agent.Access]string{
+		agent.AccessRead: "read-only", agent.AccessWrite: "workspace-write", agent.AccessFull: "agent-full-access",
 	} {
-		inv := registry.Invocation{Access: access}
+		inv := registry.Invocation{Access: access, AppendSystemPrompt: "be brief", Environ: []string{
+			codexMode + "=agent-full-access", codexConfig + `={"features":{"plugins":true,"goals":true},"model_provider":"mine"}`,
+		}}
 		command, err := rt.Session.Command(inv)
-		if err != nil || !slices.Contains(command.Args, "sandbox_mode="+sandbox) {
-			t.Errorf("%s: %q, %v", access, command.Args, err)
+		if got, _ := agent.LookupEnv(command.Env, codexMode); err != nil || got != mode {
+			t.Errorf("%s: %q, %v", access, command.Env, err)
 		}
-		if e, ok := rt.Session.Engine(inv).(*acp.Engine); !ok || e.Modes[access] != "" {
-			t.Errorf("%s: engine = %+v", access, e)
+		const want = `{"analytics":{"enabled":false},"developer_instructions":"be brief",` +
+			`"features":{"goals":true,"plugins":false},"model_provider":"mine","project_doc_max_bytes":0}`
+		if got, _ := agent.LookupEnv(command.Env, codexConfig); got != want {
+			t.Errorf("%s: %s", access, got)
+		}
+	}
+	_, err := rt.Session.Command(registry.Invocation{Environ: []string{codexConfig + "=[]"}})
+	if !errors.Is(err, agent.ErrUsage) {
+		t.Errorf("a list: %v", err)
+	}
+}
+
+// pi reads .pi/SYSTEM.md, also through a link, and runs what .pi/settings.json names, unless
+// it is started with --no-approve.
+func TestPiLeavesTheRepositoryOut(t *testing.T) {
+	t.Parallel()
+	for trusted, want := range map[bool]string{false: "--no-approve", true: "--approve"} {
+		command, err := pi().Run.Command(registry.Invocation{Access: agent.AccessRead, TrustWorkspace: trusted})
+		if err != nil || !slices.Contains(command.Args, want) || slices.Contains(command.Args, "--approve") != trusted {
+			t.Errorf("trusted %t: %q, %v", trusted, command.Args, err)
 		}
 	}
 }

@@ -12,7 +12,7 @@ func pi() registry.Runtime {
 	rt := define("pi", described.Definition{
 		Name:        "pi",
 		Executables: []string{"pi"},
-		InstallURL:  "https://github.com/badlogic/pi-mono",
+		InstallURL:  "https://github.com/earendil-works/pi",
 		TokenEnv:    []string{"ANTHROPIC_API_KEY", "ANTHROPIC_OAUTH_TOKEN", "OPENAI_API_KEY", "GEMINI_API_KEY"},
 		// It takes a system prompt that is the name of a file for that file.
 		Args: []described.Argument{
@@ -28,14 +28,14 @@ func pi() registry.Runtime {
 		Efforts:  efforts("--thinking", "{}"),
 		Continue: []described.Argument{{"--continue"}},
 		Failures: []described.Failure{
-			{Kind: agent.FailureAuthentication, Contains: []string{"401 ", "403 ", "No API key found"}},
-			{Kind: agent.FailureQuota, Contains: []string{"429 "}},
+			{Kind: agent.FailureAuthentication, Contains: []string{"401 ", "401: ", "403 ", "403: ", "No API key found"}},
+			{Kind: agent.FailureQuota, Contains: []string{"429 ", "429: "}},
 		},
-		Executed: []string{".pi/settings.json"},
-		Env:      map[string]*string{"PI_OFFLINE": new("1"), "PI_TELEMETRY": new("0")},
+		Env: map[string]*string{"PI_OFFLINE": new("1"), "PI_TELEMETRY": new("0"), "NODE_DISABLE_COMPILE_CACHE": new("1")},
 	})
+	rt.Run.Command = withApproval(rt.Run.Command)
 	limitTools(&rt, "--tools", "", "")
-	rt.TestedVersion = "0.73.1"
+	rt.TestedVersion = "1.6.0"
 	rt.Decoder = func() formatters.Decoder { return dialect(new(piDecoder).line) }
 	rt.ReportsResult = true
 	rt.SessionUUIDs = true
@@ -43,4 +43,17 @@ func pi() registry.Runtime {
 	rt.ReadingTools = []string{"find", "grep", "ls", "read"}
 	attachBy(&rt, "@", agent.ImageTypes()...)
 	return rt
+}
+
+// withApproval makes pi use what a repository has in .pi only if it is trusted: settings,
+// system prompts, MCP servers, extensions. Without either option the user's settings decide.
+func withApproval(command func(registry.Invocation) (agent.Command, error)) func(registry.Invocation) (agent.Command, error) {
+	return func(inv registry.Invocation) (agent.Command, error) {
+		option := "--no-approve"
+		if inv.TrustWorkspace {
+			option = "--approve"
+		}
+		inv.Args = append([]string{option}, inv.Args...)
+		return command(inv)
+	}
 }

@@ -90,6 +90,11 @@ type Engine struct {
 	// at most 4 KiB of the text of the turn. Nil means that no such turn has failed.
 	AnswerFailure func(beginning string) (failure agent.Failure, failed bool)
 
+	// UpdateFails reports whether an update of session_info with this member _meta says that
+	// the turn has failed, although it ends as a success. The text of the turn says why. Nil
+	// means that none does.
+	UpdateFails func(meta json.RawMessage) bool
+
 	// LoadDelay returns how long to wait before loading a session created at
 	// the given time. A session of unknown age counts as created now. Nil
 	// means no delay.

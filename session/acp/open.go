@@ -246,11 +246,11 @@ func (e *Engine) SetModel(ctx context.Context, model string) error {
 	e.mu.Lock()
 	session := e.opened
 	e.mu.Unlock()
-	if session.Models != nil {
-		return e.set(ctx, methodSetModel, "model", model, map[string]string{"modelId": model})
-	}
 	if option := session.option(optionModel); option != nil {
 		return e.setOption(ctx, option, model)
+	}
+	if session.Models != nil {
+		return e.set(ctx, methodSetModel, "model", model, map[string]string{"modelId": model})
 	}
 	return engine.ErrUnsupported
 }

@@ -236,8 +236,7 @@ func TestApprovalRequestsThatAnAccessIncludes(t *testing.T) {
 	})
 }
 
-// An approval request can leave out what the agent has reported about the call, as that of
-// claude-code-acp 0.16.2 does.
+// An approval request can leave out what the agent has reported about the call.
 func TestApprovalRequestWithoutAKind(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {

@@ -1,10 +1,12 @@
 package acp
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/busdk/bus-agent/agent"
 	"github.com/busdk/bus-agent/session/jsonrpc"
@@ -45,7 +47,7 @@ func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
 		return
 	}
 	consumed := e.count(&result)
-	silent, answer := !e.decoder.spoken, e.decoder.answer
+	silent, failed, answer := !e.decoder.spoken, e.decoder.failed, e.decoder.answer
 	e.decoder.reset()
 	if consumed {
 		e.emitUsage()
@@ -57,6 +59,9 @@ func (e *Engine) finish(t *turn, m *jsonrpc.Message) {
 		if refusal, ok := errors.AsType[*refusal](err); ok {
 			event.Failure = e.failure(refusal)
 		}
+	case result.StopReason == "end_turn" && failed:
+		event.Failed, event.Text = true, cmp.Or(strings.TrimSpace(answer), "the agent has an error")
+		event.Failure = e.failure(&refusal{text: event.Text})
 	case result.StopReason == "end_turn" && e.SilenceFails && silent && !consumed:
 		event.Failed, event.Text = true, "the model has not answered"
 	case result.StopReason == "end_turn":

@@ -1,6 +1,7 @@
 package acp_test
 
 import (
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -22,6 +23,7 @@ func TestFailuresThatTheRuntimeKnows(t *testing.T) {
 				}
 				return ""
 			},
+			UpdateFails: func(meta json.RawMessage) bool { return string(meta) == `{"failed":true}` },
 			AnswerFailure: func(beginning string) (agent.Failure, bool) {
 				if len(beginning) > 4<<10 {
 					t.Errorf("the beginning has %d bytes", len(beginning))
@@ -44,11 +46,15 @@ func TestFailuresThatTheRuntimeKnows(t *testing.T) {
 		m = send(t, e, p, "go")
 		p.chunk(strings.Repeat("longer", 2000))
 		p.answer(m, `{"stopReason":"end_turn"}`)
+		m = send(t, e, p, "go")
+		p.say(`{"jsonrpc":"2.0","method":"session/update","params":{"sessionId":"s","update":{"sessionUpdate":"session_info_update","_meta":{"failed":true}}}}`)
+		p.chunk("status 500")
+		p.answer(m, `{"stopReason":"end_turn"}`)
 		p.end()
 		<-r.closed
 		check(t, r, "session_started s", "result failed quota text: no credits (-32000)", "result failed authentication text (-32000)",
 			"text Please log in.", "result failed authentication Please log in.", "text fine", "result",
-			"text "+strings.Repeat("longer", 2000), "result")
+			"text "+strings.Repeat("longer", 2000), "result", "text status 500", "result failed status 500")
 	})
 }
 

@@ -93,6 +93,9 @@ func (e *Engine) update(params json.RawMessage) bool {
 	if !ours {
 		return false
 	}
+	if n.Update.Kind == "session_info_update" && e.UpdateFails != nil && e.UpdateFails(n.Update.Meta) {
+		e.decoder.failed = true
+	}
 	events, known := e.decoder.events(&n, e.Notices)
 	for i := range events {
 		e.emit(&events[i])
@@ -107,6 +110,7 @@ type decoder struct {
 	message  string // the ID of that message
 	tools    map[string]*tool
 	spoken   bool        // there was text or a tool call
+	failed   bool        // an update says that the turn has failed
 	answer   string      // the beginning of the text
 	spent    agent.Usage // that the updates of messages have reported
 
@@ -151,7 +155,7 @@ func (t *tool) report(begun bool) *agent.Event {
 
 // reset forgets the turn.
 func (d *decoder) reset() {
-	d.speech, d.tools, d.spoken, d.answer, d.held, d.forgot = "", nil, false, "", 0, false
+	d.speech, d.tools, d.spoken, d.failed, d.answer, d.held, d.forgot = "", nil, false, false, "", 0, false
 	d.spent = agent.Usage{}
 }
 

@@ -34,10 +34,6 @@ const (
 // protocolVersion is the version of the protocol that the engine speaks.
 const protocolVersion = 1
 
-// Greeting is the first message to an agent, as a line. The answer has the version of the
-// agent, see registry.Runtime.VersionInput.
-const Greeting = `{"jsonrpc":"2.0","id":0,"method":"initialize","params":{"protocolVersion":1,"clientCapabilities":{}}}` + "\n"
-
 // ClientInfo is how an engine introduces itself.
 type ClientInfo struct {
 	Name    string `json:"name"`
@@ -107,13 +103,13 @@ type opened struct {
 	Models *struct {
 		Current   string          `json:"currentModelId"`
 		Available json.RawMessage `json:"availableModels"` // a list of modelValue
-	} `json:"models"` // nil where the agent has none to choose from
+	} `json:"models"` // of agents without an option for it; codex-acp 2.6.0 has both, with other IDs
 	Options json.RawMessage `json:"configOptions"` // a list of configOption
 }
 
 func (o opened) model() string {
-	if o.Models == nil {
-		return o.option(optionModel).current()
+	if option := o.option(optionModel); option != nil || o.Models == nil {
+		return option.current()
 	}
 	return o.Models.Current
 }
@@ -155,11 +151,11 @@ type modelValue struct {
 
 // offers returns the models that the agent offers.
 func (o opened) offers() []engine.Model {
-	if o.Models != nil {
-		return modelsIn(o.Models.Available)
-	}
 	if option := o.option(optionModel); option != nil {
 		return modelsIn(option.Options)
+	}
+	if o.Models != nil {
+		return modelsIn(o.Models.Available)
 	}
 	return nil
 }

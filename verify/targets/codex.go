@@ -17,10 +17,11 @@ func Codex() verify.Target {
 		ServerModel: "gpt-5-codex",
 
 		Env: func(*modeltest.Server) []string { return []string{"VERIFY_API_KEY=" + key} },
-		Args: func(s *modeltest.Server) []string {
-			// By default it repeats a failed request for up to two minutes.
-			const provider = `model_providers.verify={name="verify",base_url=%q,wire_api="responses",env_key="VERIFY_API_KEY",request_max_retries=1,stream_max_retries=1}`
-			return []string{"-c", "model_provider=verify", "-c", fmt.Sprintf(provider, s.OpenAIURL())}
+		Args: func(s *modeltest.Server) (args []string) {
+			for _, setting := range codexProvider(s) {
+				args = append(args, "-c", setting)
+			}
+			return args
 		},
 		Edit: func(path string) modeltest.ToolCall {
 			return modeltest.ToolCall{Name: "apply_patch", Arguments: "*** Begin Patch\n*** Add File: " + path + "\n+x\n*** End Patch\n"}
@@ -36,4 +37,11 @@ func Codex() verify.Target {
 		},
 		Replaces: []string{"AGENTS.override.md"},
 	}
+}
+
+// codexProvider returns the lines of config.toml that point Codex at a server. By default it
+// repeats a failed request for up to two minutes.
+func codexProvider(s *modeltest.Server) []string {
+	const provider = `model_providers.verify={name="verify",base_url=%q,wire_api="responses",env_key="VERIFY_API_KEY",request_max_retries=1,stream_max_retries=1}`
+	return []string{`model_provider="verify"`, fmt.Sprintf(provider, s.OpenAIURL())}
 }

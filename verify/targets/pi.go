@@ -7,7 +7,7 @@ import (
 	"github.com/busdk/bus-agent/verify"
 )
 
-// Pi returns the target of pi, tested with 0.73.1.
+// Pi returns the target of pi, tested with 1.6.0.
 func Pi() verify.Target {
 	const models = `{"providers":{"verify":{"baseUrl":%q,"api":"openai-completions","apiKey":%q,"models":[` +
 		`{"id":"scripted","reasoning":true,"input":["text","image"],"contextWindow":4000000,"maxTokens":8000}]}}}`

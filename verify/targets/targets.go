@@ -41,7 +41,7 @@ func record(id string) (r verify.Record) {
 // All returns the targets in the order of their IDs.
 func All() []verify.Target {
 	return []verify.Target{
-		Claude(), ClaudeAgentACP(), ClaudeCodeACP(), Cline(), Codex(), CodexACP(), Copilot(), Droid(), Gemini(), OpenCode(), Pi(), Qwen(),
+		Claude(), ClaudeAgentACP(), Cline(), Codex(), CodexACP(), Copilot(), Droid(), Gemini(), OpenCode(), Pi(), Qwen(),
 	}
 }
 
