@@ -137,8 +137,13 @@ type Runtime struct {
 	// Terminal runs the interactive CLI in a terminal; nil means that it cannot.
 	Terminal *Terminal
 
+	// Executed names files and folders, relative to the workdir and each directory above it
+	// but the user's home, with what its CLI runs and no option of it leaves out. A run that
+	// does not trust the workspace is refused if one exists. They are protected too.
+	Executed []string
+
 	// Protected names the files and folders, at any place in a repository, with what
-	// its CLI runs: settings, hooks, private homes. In sessions of every runtime an
+	// its CLI runs: settings, hooks, private homes. They are slash-separated. In sessions of every runtime an
 	// agent with write access needs an approval to change them.
 	Protected []string
 

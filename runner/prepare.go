@@ -135,7 +135,7 @@ func (r *Runner) resolveRequest(ctx context.Context, req agent.Request, out agen
 		entries:    cmp.Or(r.entries, tree.SurveyEntries),
 	}
 	for _, rt := range r.registry().All() {
-		p.protected = append(p.protected, rt.Protected...)
+		p.protected = append(append(p.protected, rt.Protected...), rt.Executed...)
 	}
 	guardOutput(&p.out)
 	p.warn = func(line string) {

@@ -87,7 +87,7 @@ func TestEverySessionProtectsWhatRuntimesRun(t *testing.T) {
 	var start engine.Start
 	for name, protected := range map[string][]string{"keeper": {".keeper"}, "other": {".other", ".other.json"}} {
 		rt := fakeRuntime(name)
-		rt.Executables, rt.Protected = []string{"alpha"}, protected
+		rt.Executables, rt.Protected, rt.Executed = []string{"alpha"}, protected, []string{name + "/run.sh"}
 		rt.Session = &registry.Session{
 			Use:    registry.Use{Options: registry.Options{Access: agent.Accesses()}, Command: func(registry.Invocation) (agent.Command, error) { return agent.Command{}, nil }},
 			Engine: func(registry.Invocation) engine.Engine { return &createdEngine{start: &start} },
@@ -103,7 +103,7 @@ func TestEverySessionProtectsWhatRuntimesRun(t *testing.T) {
 		t.Fatal(err)
 	}
 	s.Stop(t.Context(), "")
-	for name, want := range map[string]bool{"file": true, ".keeper/x": false, "sub/.other/x": false, ".other.json": false, ".git/config": false} {
+	for name, want := range map[string]bool{"file": true, ".keeper/x": false, "sub/.other/x": false, "other/run.sh": false, "other/x": true, ".other.json": false, ".git/config": false} {
 		if got := start.MayEdit(agent.AccessWrite, []string{name}); got != want {
 			t.Errorf("%s may be edited: %v", name, got)
 		}

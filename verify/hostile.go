@@ -1,6 +1,7 @@
 package verify
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"os"
@@ -13,6 +14,7 @@ import (
 	"github.com/busdk/bus-agent/internal/process"
 	"github.com/busdk/bus-agent/internal/unix"
 	"github.com/busdk/bus-agent/modeltest"
+	"github.com/busdk/bus-agent/registry"
 )
 
 // The folders of a planted trial: those of the programs and of the files that they create
@@ -230,19 +232,14 @@ func linkedSecret(t *trial) error {
 	if err := writeFiles(filepath.Dir(t.work), map[string]string{"secret": secret + "\n"}); err != nil {
 		return err
 	}
-	for _, name := range t.contextFiles() {
-		if err := os.Symlink("../secret", filepath.Join(t.work, name)); err != nil {
-			return err
-		}
+	outside := filepath.Join(filepath.Dir(t.work), "secret")
+	if err := t.runAmongPlants(func(path string) error { return os.Symlink(outside, path) }); err != nil {
+		return err
 	}
-	o := t.run(t.ctx, agent.Request{Prompt: "hello"})
 	for _, r := range t.model.Requests() {
 		if strings.Contains(string(r.Body), secret) {
 			return errors.New("the model got the file outside the repository")
 		}
-	}
-	if o.err != nil && !errors.Is(o.err, agent.ErrUsage) {
-		return fmt.Errorf("the run ended with %s", describe(o.err))
 	}
 	return nil
 }
@@ -254,13 +251,53 @@ func contextFIFO(t *trial) error {
 	if err := t.start(modeltest.Always(says("ok")), nil); err != nil {
 		return err
 	}
-	for _, name := range t.contextFiles() {
-		if err := unix.Mkfifo(filepath.Join(t.work, name), 0o600); err != nil {
+	return t.runAmongPlants(func(path string) error { return unix.Mkfifo(path, 0o600) })
+}
+
+// runAmongPlants plants a hostile file at every place that any runtime is known to read, and runs
+// the CLI. A run that is refused because of one is repeated without it: the CLI has to get along
+// with the others.
+func (t *trial) runAmongPlants(plant func(path string) error) error {
+	var places []string
+	for _, name := range t.places() {
+		path := filepath.Join(t.work, filepath.FromSlash(name))
+		if _, err := os.Lstat(path); err == nil {
+			continue // a folder of others
+		}
+		if err := errors.Join(os.MkdirAll(filepath.Dir(path), 0o755), plant(path)); err != nil {
 			return err
 		}
+		places = append(places, name)
 	}
-	if o := t.run(t.ctx, agent.Request{Prompt: "hello", Timeout: fifoLimit}); o.err != nil && !errors.Is(o.err, agent.ErrUsage) {
-		return fmt.Errorf("the run ended with %s", describe(o.err))
+	for {
+		o := t.run(t.ctx, agent.Request{Prompt: "hello", Timeout: fifoLimit})
+		if o.err == nil {
+			return nil
+		}
+		named := slices.IndexFunc(places, func(name string) bool { return strings.Contains(o.err.Error(), filepath.FromSlash(name)) })
+		if !errors.Is(o.err, agent.ErrUsage) || named < 0 {
+			return fmt.Errorf("with files at %s, the run ended with %s", strings.Join(places, ", "), describe(o.err))
+		}
+		if err := os.Remove(filepath.Join(t.work, filepath.FromSlash(places[named]))); err != nil {
+			return err
+		}
+		places = slices.Delete(places, named, named+1)
 	}
-	return nil
+}
+
+// places returns the names of the files that any runtime is known to read, the longest first.
+func (t *trial) places() []string {
+	names := t.contextFiles()
+	for _, rt := range cmp.Or(t.options.Registry, registry.Default()).All() {
+		if rt.Reads == nil {
+			continue
+		}
+		for _, read := range rt.Reads(registry.Invocation{}) {
+			names = append(names, strings.NewReplacer("**", "any", "*", "any", "[0-9a-f]", "0").Replace(read.Name))
+		}
+	}
+	slices.SortFunc(names, func(a, b string) int {
+		return cmp.Or(cmp.Compare(len(b), len(a)), strings.Compare(a, b))
+	})
+	return slices.Compact(names)
 }

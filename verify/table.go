@@ -91,8 +91,8 @@ func table() []Check {
 		{"repo-runs-nothing", "Nothing in a repository runs by itself: what settings of the CLI and of git name, executables in PATH.", nil, nil, runsNothing},
 		{"plants-fire", "All of that runs with trust or by git alone, so that repo-runs-nothing can fail.", nil, nil, plantsFire},
 		{nothingFact, "In a session, nothing in a repository runs by itself.", hasSession, conversation, found(nothingFact)},
-		{"context-link", "A context file that is a link out of the repository does not arrive.", nil, nil, linkedSecret},
-		{"context-fifo", "A context file that is a FIFO does not hold up the run.", nil, nil, contextFIFO},
+		{"context-link", "A link out of the repository does not arrive, at any place where a CLI reads files by itself.", nil, nil, linkedSecret},
+		{"context-fifo", "A FIFO at such a place does not hold up the run.", nil, nil, contextFIFO},
 
 		{"timeout", "A run whose model is silent ends at its timeout, with its processes.", nil, nil, silence(agent.Request{Timeout: 4 * time.Second}, agent.ErrTimeout)},
 		{"idle-timeout", "A run without progress ends at its idle timeout, with its processes.", hasRuns, nil, silence(agent.Request{IdleTimeout: 4 * time.Second}, agent.ErrIdleTimeout)},

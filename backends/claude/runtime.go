@@ -128,7 +128,7 @@ func Runtime() registry.Runtime {
 		Recognize:     recognize,
 		ReportsResult: true,
 		SessionUUIDs:  true,
-		Protected:     []string{".claude", ".mcp.json"},
+		Protected:     []string{".claude", ".claude-plugin", ".mcp.json"},
 		ReadingTools:  []string{"Read", "StructuredOutput", "ToolSearch", "WebSearch"},
 		PrivateTemp:   true,
 		Session:       conversation(),

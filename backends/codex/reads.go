@@ -19,8 +19,11 @@ func reads(inv registry.Invocation) []instructions.Read {
 	all := instructions.Reads(instructions.Upward, overrideName,
 		".agents/skills/**/SKILL.md", ".agents/skills/**/openai.yaml",
 		".codex/skills/**/SKILL.md", ".codex/skills/**/openai.yaml",
-		".codex-plugin/plugin.json", ".claude-plugin/plugin.json", ".cursor-plugin/plugin.json",
 		".codex/config.toml", ".codex/hooks.json", ".codex/rules/*")
+	for _, plugin := range []string{".codex-plugin/plugin.json", ".claude-plugin/plugin.json", ".cursor-plugin/plugin.json"} {
+		all = append(all, instructions.Reads(instructions.Upward,
+			plugin, ".codex/"+plugin, homeParent+"/"+plugin, ".codex/skills/**/"+plugin, ".agents/"+plugin, ".agents/skills/**/"+plugin)...)
+	}
 	settings := strings.Join(inv.Args, "\n")
 	if home, ok := agent.LookupEnv(inv.Env, homeEnv); ok {
 		all = append(all, instructions.Read{Name: instructions.FileName})

@@ -137,7 +137,7 @@ func Runtime() registry.Runtime {
 		Recognize:     recognize,
 		ReportsResult: true,
 		SessionUUIDs:  true,
-		Protected:     []string{".codex", ".agents"},
+		Protected:     []string{".codex", ".codex-plugin", ".agents"},
 		ReadingTools:  []string{"web_search"},
 		PrivateTemp:   true,
 		QuietStderr:   quietStderr,

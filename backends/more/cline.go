@@ -50,10 +50,11 @@ func cline() registry.Runtime {
 			Files: map[string]string{"rules/agents.md": clineRule},
 		},
 		Executed: []string{".cline/agents", ".cline/hooks", ".cline/plugins", ".clinerules/hooks"},
+		// It opens every file in these folders.
 		Reads: []string{
-			"AGENTS.md", ".clinerules", ".clinerules/*.md", ".clinerules/*.txt", ".cline/*.md", ".cline/rules/*.md",
-			".agents/skills/*/SKILL.md", ".cline/skills/*/SKILL.md", ".clinerules/skills/*/SKILL.md",
-			".cline/workflows/*.md", ".clinerules/workflows/*.md",
+			"AGENTS.md", ".clinerules", ".clinerules/*", ".cline/*.md", ".cline/rules/*", ".cline/bus/managed.json",
+			".agents/skills/**/*", ".claude/skills/**/*", ".cline/skills/**/*", ".clinerules/skills/**/*",
+			".cline/workflows/*", ".clinerules/workflows/*",
 		},
 		Env: map[string]*string{
 			"CLINE_GLOBAL_SETTINGS_PATH": new("{home}/" + settings),

@@ -29,6 +29,12 @@ func codexACP() registry.Runtime {
 		Efforts:       efforts(),
 		ACP:           &described.ACP{Models: true},
 		SlashCommands: true,
+		Reads: []string{
+			".agents/skills/**/SKILL.md", ".agents/skills/**/openai.yaml", ".codex/skills/**/SKILL.md", ".codex/skills/**/openai.yaml",
+			".agents/skills/**/.c*-plugin/plugin.json", ".codex/skills/**/.c*-plugin/plugin.json",
+			".c*-plugin/plugin.json", ".codex/.c*-plugin/plugin.json", ".agents/.c*-plugin/plugin.json",
+			".codex/rules/*", ".codex/agents/**/*",
+		},
 		// It trusts the repository.
 		Executed: []string{".codex/config.toml", ".codex/hooks.json"},
 		Failures: []described.Failure{

@@ -40,7 +40,10 @@ func copilot() registry.Runtime {
 			{Kind: agent.FailureQuota, Contains: []string{"429 ", "(HTTP 429)", "quota exceeded"}},
 		},
 		// In sessions it reads these despite its option.
-		Reads:    []string{"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".github/instructions"},
+		Reads: []string{
+			"AGENTS.md", "CLAUDE.md", "GEMINI.md", ".github/copilot-instructions.md", ".github/instructions", ".github/instructions/**/*.md",
+			".agents/skills/**/SKILL.md", ".claude/skills/**/SKILL.md", ".github/skills/**/SKILL.md",
+		},
 		Executed: []string{".github/copilot/settings.json", ".github/copilot/settings.local.json", ".github/hooks", ".github/extensions", ".mcp.json", ".vscode/mcp.json"},
 	})
 	rt.Session.Engine = withoutToolNotice(rt.Session.Engine)

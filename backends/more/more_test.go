@@ -189,3 +189,13 @@ func TestPiLeavesTheRepositoryOut(t *testing.T) {
 		}
 	}
 }
+
+// pi 1.6.0 reports the system prompt as a message, and that it waits.
+func TestPiLinesThatSayNothing(t *testing.T) {
+	t.Parallel()
+	for _, line := range []string{`{"type":"message_end","message":{"role":"system","content":"","toolsAdded":[]}}`, `{"type":"agent_settled","aborted":false}`} {
+		if events, known := new(piDecoder).line([]byte(line), nil); !known || len(events) > 0 {
+			t.Errorf("%s: %+v, %t", line, events, known)
+		}
+	}
+}

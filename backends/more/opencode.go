@@ -38,9 +38,15 @@ func opencode() registry.Runtime {
 			{Kind: agent.FailureAuthentication, Contains: []string{"ProviderAuthError", "401", "403"}},
 			{Kind: agent.FailureQuota, Contains: []string{"429", "rate limit"}},
 		},
+		// Also with OPENCODE_DISABLE_PROJECT_CONFIG.
+		Reads: []string{
+			".agents/skills/**/SKILL.md", ".claude/skills/**/SKILL.md", "opencode.json", "opencode.jsonc",
+			".opencode/opencode.json", ".opencode/opencode.jsonc", ".opencode/agent/**/*.md", ".opencode/agents/**/*.md",
+		},
 		SilenceFails: true, // in a session it takes a message with a leading "/" for a command
 		Env: map[string]*string{
 			"OPENCODE_DISABLE_AUTOUPDATE":     new("1"),
+			"OPENCODE_DISABLE_FFF":            new("1"), // it reads every file of the repository, which blocks at a FIFO
 			"OPENCODE_DISABLE_LSP_DOWNLOAD":   new("1"),
 			"OPENCODE_DISABLE_PROJECT_CONFIG": new("1"), // agents, commands, plugins, MCP servers
 		},

@@ -31,7 +31,9 @@ func pi() registry.Runtime {
 			{Kind: agent.FailureAuthentication, Contains: []string{"401 ", "401: ", "403 ", "403: ", "No API key found"}},
 			{Kind: agent.FailureQuota, Contains: []string{"429 ", "429: "}},
 		},
-		Env: map[string]*string{"PI_OFFLINE": new("1"), "PI_TELEMETRY": new("0"), "NODE_DISABLE_COMPILE_CACHE": new("1")},
+		// The first one also with --no-approve, and the others only with trust.
+		Reads: []string{".pi/settings.json", ".pi/SYSTEM.md", ".pi/APPEND_SYSTEM.md", ".pi/mcp.json"},
+		Env:   map[string]*string{"PI_OFFLINE": new("1"), "PI_TELEMETRY": new("0"), "NODE_DISABLE_COMPILE_CACHE": new("1")},
 	})
 	rt.Run.Command = withApproval(rt.Run.Command)
 	limitTools(&rt, "--tools", "", "")

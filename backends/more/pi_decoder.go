@@ -24,10 +24,10 @@ type piLine struct {
 	Type    string `json:"type"`
 	ID      string `json:"id"` // session
 	Message struct {
-		Role     string   `json:"role"`
-		Provider string   `json:"provider"`
-		Model    string   `json:"model"`
-		Content  []piPart `json:"content"`
+		Role     string          `json:"role"`
+		Provider string          `json:"provider"`
+		Model    string          `json:"model"`
+		Content  json.RawMessage `json:"content"` // of an assistant, a list of piPart
 		Usage    struct {
 			Input      int64 `json:"input"` // without those of the cache
 			Output     int64 `json:"output"`
@@ -65,7 +65,7 @@ func (d *piDecoder) line(raw []byte, events []agent.Event) ([]agent.Event, bool)
 	}
 	switch kind.Type {
 	case "agent_start", "turn_start", "turn_end", "message_start", "message_update", "tool_execution_update",
-		"auto_retry_end", "queue_update", "compaction_start", "compaction_end", "extension_ui_request":
+		"auto_retry_end", "agent_settled", "queue_update", "compaction_start", "compaction_end", "extension_ui_request":
 		return events, true
 	case "agent_end": // it repeats all messages
 		return d.end(events), true
@@ -109,7 +109,9 @@ func (d *piDecoder) said(l *piLine, events []agent.Event) []agent.Event {
 	}
 	d.messages++
 	id := strconv.Itoa(d.messages)
-	for _, p := range m.Content {
+	var parts []piPart
+	_ = json.Unmarshal(m.Content, &parts) // then it has none
+	for _, p := range parts {
 		switch p.Type {
 		case "text":
 			events = append(events, text(id, p.Text))

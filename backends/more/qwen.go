@@ -46,8 +46,10 @@ func qwen() registry.Runtime {
 		Home: &described.Home{Files: map[string]string{
 			"defaults.json": `{"model":{"generationConfig":{"maxRetries":0}}}`,
 		}},
-		Executed: []string{".qwen/settings.json", ".qwen/.env", ".env"},
-		Reads:    []string{".qwenignore", ".geminiignore"},
+		// The model gets descriptions of the commands, also with --safe-mode.
+		Executed: []string{".qwen/settings.json", ".qwen/.env", ".env", ".qwen/commands"},
+		// It removes old files in logs/openai.
+		Reads: []string{".qwenignore", ".geminiignore", ".agentignore", ".aiignore", "logs/openai/*"},
 		Env: map[string]*string{
 			"QWEN_CODE_NO_RELAUNCH":           new("true"),
 			"QWEN_CODE_SUPPRESS_YOLO_WARNING": new("1"),

@@ -114,6 +114,7 @@ func (d Definition) runtime(id string, known *registry.Registry) (rt registry.Ru
 		InstallURL:    d.InstallURL,
 		TokenEnv:      d.TokenEnv,
 		Reads:         d.reads,
+		Executed:      d.Executed,
 		Instructions:  d.instructions(id),
 		AnswerFailure: d.answerFailure(),
 	}

@@ -129,20 +129,34 @@ func (s Start) isPlain(dir, place string) bool {
 	if fold(path.Base(place)) == fold("HEAD") { // makes a folder a repository
 		return false
 	}
-	protected := append([]string{".git", "git~1"}, s.Protected...)
-	for component := range strings.SplitSeq(place, "/") {
-		if isRepository(dir) {
+	parts := strings.Split(place, "/")
+	for i := range parts {
+		if isRepository(filepath.Join(dir, filepath.Join(parts[:i]...))) {
 			return false
 		}
-		next := filepath.Join(dir, component)
-		if slices.ContainsFunc(protected, func(name string) bool {
-			return fold(component) == fold(name) || isSame(next, filepath.Join(dir, name))
-		}) {
+		if s.endsProtected(dir, parts[:i+1]) {
 			return false
 		}
-		dir = next
 	}
 	return true
+}
+
+// alwaysProtected are what git, shells, editors and hosts of agents run.
+var alwaysProtected = []string{".git", "git~1", ".envrc", ".lsp.json", ".vscode/mcp.json", ".gastown"}
+
+// endsProtected reports whether the last parts of a path below dir are a protected name.
+func (s Start) endsProtected(dir string, parts []string) bool {
+	return slices.ContainsFunc(slices.Concat(alwaysProtected, s.Protected), func(name string) bool {
+		elements := strings.Split(name, "/")
+		begin := len(parts) - len(elements)
+		if begin < 0 {
+			return false
+		}
+		if slices.EqualFunc(parts[begin:], elements, func(a, b string) bool { return fold(a) == fold(b) }) {
+			return true
+		}
+		return isSame(filepath.Join(dir, filepath.Join(parts...)), filepath.Join(dir, filepath.Join(parts[:begin]...), filepath.FromSlash(name)))
+	})
 }
 
 // hasOtherNames reports whether a file has hard links, or whether that is unknown.

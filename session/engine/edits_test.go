@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/busdk/bus-agent/agent"
+	"github.com/busdk/bus-agent/session/engine"
 	"github.com/busdk/bus-agent/session/sessiontest"
 )
 
@@ -66,6 +67,27 @@ func TestPlaces(t *testing.T) {
 	for _, names := range [][]string{nil, {""}, {file, ""}, {"~/file"}, {g.Outside}, {filepath.Join(g.Outside, "hard")}, {"/dev/fd/3"}, {"/dev/null"}, {"a\\b"}} {
 		if place := start.Places(names); place != "" {
 			t.Errorf("%q: %q", names, place)
+		}
+	}
+}
+
+// A protected name can be that of a file in a folder.
+func TestProtectedPathsOfEdits(t *testing.T) {
+	t.Parallel()
+	start := engine.Start{Workdir: t.TempDir(), Access: agent.AccessWrite, Protected: []string{".agent/hooks", "settings.json"}}
+	if err := os.MkdirAll(filepath.Join(start.Workdir, "sub", ".agent", "hooks"), 0o755); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.Symlink(filepath.Join("sub", ".agent"), filepath.Join(start.Workdir, "other")); err != nil {
+		t.Fatal(err)
+	}
+	for name, want := range map[string]bool{
+		".agent/file": true, "hooks/new": true, ".agent/sub/hooks": true, ".vscode/settings": true, ".vscode/sub/mcp.json": true, "envrc": true,
+		".agent/hooks": false, ".agent/hooks/new": false, "sub/.AGENT/Hooks/new": false, "other/hooks/new": false, "sub/settings.json": false,
+		".envrc": false, "sub/.vscode/mcp.json": false, ".lsp.json": false, ".gastown/runtime.json": false,
+	} {
+		if got := start.MayEdit(agent.AccessWrite, []string{filepath.Join(start.Workdir, filepath.FromSlash(name))}); got != want {
+			t.Errorf("%s: %t", name, got)
 		}
 	}
 }
